@@ -1,0 +1,1 @@
+"""Pure and synchronous: canonical bytes in, verified values or a coded error out."""
