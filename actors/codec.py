@@ -1,0 +1,186 @@
+"""Turns an `Event` into the payload that is stored and sealed, and a stored row back into an `Event`.
+
+Encoding is strict: what cannot be represented is an error of the caller, after outside text was made valid (see `text`).
+Decoding is total: any canonical event becomes an `Event`, and a payload value of an unexpected type lands in `detail` instead of
+failing the reader. The salt that blinds each leaf is added here and never shown.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final, cast
+
+from affidavit.actors.events import NO_DETAIL, ActorType, Event, Kind, Usage
+from affidavit.actors.ids import new_salt
+from affidavit.crypto.event import Envelope, decode_event, encode_event
+
+STORED_TYPES: Final[dict[str, str]] = {
+    Kind.ACTION_ADMITTED: "dispatch.start",
+    Kind.ACTION_COMPLETED: "dispatch.end",
+    Kind.ACTION_REJECTED: "dispatch.rejected",
+    Kind.RECORD_SEALED: "spine.record",
+    Kind.CHECK: "check.recorded",
+    Kind.OUTCOME: "outcome.recorded",
+}
+_KINDS: Final = {stored: kind for kind, stored in STORED_TYPES.items()}
+
+# Stored types are one-to-one with kinds; a program that reports a kind named like another kind's stored type would make two
+# kinds share one type, so such names are refused.
+_RESERVED: Final = frozenset(STORED_TYPES.values())
+
+_SYSTEM_KINDS: Final = frozenset(
+    {Kind.SESSION_STARTED, Kind.STALLED, Kind.ACTION_REJECTED, Kind.EGRESS_DECISION}
+)
+_SYSTEM_PREFIXES: Final = ("goal.", "record.")
+_HUMAN_KINDS: Final = frozenset({Kind.USER_MESSAGE, Kind.APPROVAL_DECIDED})
+
+# attribute -> payload key, for plain text fields left out when empty
+_TEXT_KEYS: Final = {
+    "goal": "goal",
+    "child": "child",
+    "text": "text",
+    "tool": "tool",
+    "tool_use_id": "toolUseID",
+    "input": "input",
+    "result": "result",
+    "stop_reason": "stopReason",
+    "err": "error",
+    "action": "action",
+    "trust": "trust",
+    "error_class": "error_class",
+    "error_code": "error_code",
+    "host": "host",
+    "reason": "reason",
+}
+_INT_KEYS: Final = {"turn": "turn", "call": "call"}
+_BOOL_KEYS: Final = {"is_error": "isError", "allowed": "allowed"}
+_USAGE_KEYS: Final = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cache_read_tokens": "cacheReadTokens",
+    "cache_write_tokens": "cacheWriteTokens",
+}
+# Written even when empty or false, because their absence would say something else.
+_ALWAYS: Final[dict[str, tuple[str, ...]]] = {
+    Kind.ASSISTANT: ("text",),
+    Kind.CONVERGED: ("text",),
+    Kind.EGRESS_DECISION: ("allowed",),
+}
+
+
+def actor_of(kind: str) -> ActorType:
+    """Return who an event of this kind speaks for."""
+    if kind in _SYSTEM_KINDS or kind.startswith(_SYSTEM_PREFIXES):
+        return ActorType.SYSTEM
+    return ActorType.HUMAN if kind in _HUMAN_KINDS else ActorType.AGENT
+
+
+def stored_type(kind: str) -> str:
+    """Return the type under which a kind is stored.
+
+    Raises:
+        ValueError: The kind is the stored type of another kind, or empty.
+    """
+    if not kind or kind in _RESERVED:
+        raise ValueError(f"{kind!r} cannot be reported as a kind")
+    return STORED_TYPES.get(kind, kind)
+
+
+def usage_payload(usage: Usage) -> dict[str, int]:
+    """Return a usage as its payload map, zero fields left out."""
+    pairs = ((key, getattr(usage, name)) for name, key in _USAGE_KEYS.items())
+    return {key: value for key, value in pairs if value}
+
+
+def payload_of(event: Event) -> dict[str, object]:
+    """Return the payload of an event, without its salt.
+
+    Raises:
+        ValueError: `detail` holds a key that a field of the event owns.
+    """
+    always = _ALWAYS.get(event.kind, ())
+    payload: dict[str, object] = {}
+    for names in (_TEXT_KEYS, _INT_KEYS, _BOOL_KEYS):
+        for name, key in names.items():
+            value = getattr(event, name)
+            if value or name in always:
+                payload[key] = value
+    if event.usage is not None:
+        payload["usage"] = usage_payload(event.usage)
+    clash = payload.keys() & event.detail.keys() | event.detail.keys() & {"salt"}
+    if clash:
+        raise ValueError(f"detail repeats the payload keys {sorted(clash)}")
+    payload.update(event.detail)
+    return payload
+
+
+def encode(event: Event, *, stream: str, seq: int, time: int) -> bytes:
+    """Return the canonical bytes of one event as it will be stored and sealed.
+
+    Args:
+        event: The event to record; its own seq, time and actor are not read.
+        stream: The stream it belongs to.
+        seq: Its position.
+        time: Unix nanoseconds.
+
+    Raises:
+        ProducerError: A value has no canonical form (`enc.encode`).
+        ValueError: The kind or a detail key may not be used.
+    """
+    payload = payload_of(event)
+    payload["salt"] = new_salt()
+    return encode_event(
+        Envelope(
+            stream=stream,
+            seq=seq,
+            time=time,
+            type=stored_type(event.kind),
+            actor=actor_of(event.kind),
+            payload=payload,
+            principal=event.principal,
+            causation_id=event.causation_id,
+        )
+    )
+
+
+def decode(data: bytes) -> Event:
+    """Return the event that a stored row holds.
+
+    Raises:
+        VerificationError: The bytes are not one canonical event.
+    """
+    return view(decode_event(data))
+
+
+def view(envelope: Envelope) -> Event:
+    """Return an envelope as an `Event`. Total: no payload makes it fail."""
+    rest = dict(envelope.payload)
+    rest.pop("salt", None)
+    fields: dict[str, object] = {}
+    for names, wanted in ((_TEXT_KEYS, str), (_INT_KEYS, int), (_BOOL_KEYS, bool)):
+        for name, key in names.items():
+            if type(rest.get(key)) is wanted:
+                fields[name] = rest.pop(key)
+    usage = _usage(rest.get("usage"))
+    if usage is not None:
+        del rest["usage"]
+    return Event(
+        kind=_KINDS.get(envelope.type, envelope.type),
+        seq=envelope.seq,
+        time=envelope.time,
+        actor=envelope.actor,
+        usage=usage,
+        principal=envelope.principal,
+        causation_id=envelope.causation_id,
+        detail=MappingProxyType(rest) if rest else NO_DETAIL,
+        **fields,  # type: ignore[arg-type]  # each value was checked against its field's own type above
+    )
+
+
+def _usage(value: object) -> Usage | None:
+    if not isinstance(value, dict):
+        return None
+    fields = cast("dict[str, object]", value)
+    if not all(type(item) is int and key in _USAGE_KEYS.values() for key, item in fields.items()):
+        return None
+    return Usage(**{name: cast("int", fields.get(key, 0)) for name, key in _USAGE_KEYS.items()})

@@ -1,0 +1,124 @@
+"""The log port: an append-only store of event rows, the only store of truth. Everything else is a fold of it.
+
+An adapter keeps three promises. An entry is applied whole or not at all. When `append` returns, the entry survives the loss of
+the process. A caller that was cancelled in `append` knows that nothing was appended. The shared contract suite in the tests
+holds every adapter to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from affidavit.actors.errors import WriterFenced
+
+DEFAULT_READ_LIMIT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One stored event.
+
+    Attributes:
+        seq: Position in its stream, dense from 1.
+        data: The canonical CBOR of the event: exactly what is sealed and proved.
+    """
+
+    seq: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one append adds to one stream, all or nothing.
+
+    Attributes:
+        stream: The stream's id.
+        expected_seq: The tip the writer believes in (0 for a new stream); rows get `expected_seq + 1` and on.
+        rows: Canonical event bytes, at least one.
+        terminal_seq: New value of the stream's index column: the seq of its terminal event, 0 when the run was re-opened,
+            None to leave it as it is.
+        sealed_size: New value of the index column for the size of the last seal; None leaves it.
+    """
+
+    stream: str
+    expected_seq: int
+    rows: tuple[bytes, ...]
+    terminal_seq: int | None = None
+    sealed_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInfo:
+    """The index row of one stream, derived from its events.
+
+    Attributes:
+        stream: The stream's id.
+        tip: The seq of its last event.
+        terminal_seq: The seq of its standing terminal event, 0 when it has none.
+        sealed_size: How many events its last seal covers, 0 when it was never sealed.
+    """
+
+    stream: str
+    tip: int
+    terminal_seq: int = 0
+    sealed_size: int = 0
+
+
+class LogReader(Protocol):
+    """What a reader may do with a log."""
+
+    async def read(self, stream: str, after_seq: int = 0, limit: int = DEFAULT_READ_LIMIT) -> tuple[Row, ...]:
+        """Return up to `limit` rows with seq > after_seq, in order; empty for an unknown stream or at the tip.
+
+        Raises:
+            LogClosed: The log is closed.
+            LogStateUnknown: The store could not be read.
+
+        Cancellation: a checkpoint; reads change nothing.
+        """
+        ...
+
+    async def info(self, stream: str) -> StreamInfo | None:
+        """Return one stream's index row, or None if it has no events."""
+        ...
+
+    async def list(self, prefix: str = "") -> tuple[StreamInfo, ...]:
+        """Return the index rows of all streams whose id begins with `prefix`, ordered by id."""
+        ...
+
+
+class Log(LogReader, Protocol):
+    """What an owner of runs may do with a log."""
+
+    async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
+        """Apply each entry whose `expected_seq` is the stream's tip, and return once all applied ones are durable.
+
+        Args:
+            entries: At most one per stream.
+
+        Returns:
+            For each entry its new tip, or the `WriterFenced` (returned, not raised) if its compare was lost. A lost compare
+            fails that entry alone.
+
+        Raises:
+            LogFull: No room. Nothing of this append was written.
+            LogLocked: The store's write lock could not be had in time. Nothing was written.
+            LogStateUnknown: A write or sync failed; the log is now closed and must be opened again.
+            LogClosed: The log was closed before.
+            ValueError: An entry has no rows, or a stream stands twice.
+
+        Cancellation: Cancelled means that nothing was appended. Once the writer has taken the entries, the result is
+        returned even if the caller was cancelled meanwhile; there is no further checkpoint after the commit.
+        """
+        ...
+
+    def own(self, stream: str) -> AbstractAsyncContextManager[None]:
+        """Hold exclusive ownership of a run while the block lasts. It dies with the process.
+
+        Raises:
+            RunOwned: Someone else holds it, in this process or another; tried at once, never waited for.
+        """
+        ...

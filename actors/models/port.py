@@ -1,0 +1,114 @@
+"""The model port: one turn of a language model, with no vendor's types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from affidavit.actors.events import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model is told of it.
+
+    Attributes:
+        name: The tool's name.
+        description: What it does, in one or two sentences.
+        input_schema: The JSON Schema of its arguments, as canonical JSON text (so that the value is frozen and has one digest).
+    """
+
+    name: str
+    description: str
+    input_schema: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's request for a tool.
+
+    Attributes:
+        id: Correlates the call with its result; may be empty or repeated as the vendor sent it.
+        name: The tool asked for; it may not exist.
+        input: The arguments as the text the model wrote, which may not be JSON.
+    """
+
+    id: str
+    name: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the conversation shown to a model.
+
+    Attributes:
+        role: `user`, `assistant` or `tool`.
+        text: The words (for `tool`: the result's text).
+        tool_calls: The calls an assistant message makes.
+        tool_use_id: For `tool`: which call this answers.
+        is_error: For `tool`: whether the call failed.
+        blocks: For `assistant`: the provider's own content as JSON text, for an exact continuation; empty when there is none.
+    """
+
+    role: str
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_use_id: str = ""
+    is_error: bool = False
+    blocks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """Everything a model is shown for one turn.
+
+    Attributes:
+        system: The system prompt; empty for none.
+        messages: The conversation so far, oldest first.
+        tools: The tools the model may ask for.
+        max_output_tokens: The most tokens it may write in this turn.
+    """
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_output_tokens: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """One finished turn.
+
+    Attributes:
+        text: The model's words, empty when it only called tools.
+        tool_calls: The tools it asks for, in its order.
+        stop_reason: Why it stopped: `end_turn`, `tool_use`, `max_tokens`, or the vendor's own word.
+        usage: The turn's token cost, None when the vendor did not say.
+        blocks: The provider's content as JSON text for an exact continuation; empty when the text and calls say it all.
+    """
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = field(default=())
+    stop_reason: str = "end_turn"
+    usage: Usage | None = None
+    blocks: str = ""
+
+
+class Model(Protocol):
+    """A language model that takes a conversation and answers with one turn."""
+
+    @property
+    def name(self) -> str:
+        """The model as the operator named it, such as `openai:gpt-x`; part of the run's configuration digest."""
+        ...
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        """Run one turn.
+
+        Raises:
+            ModelError: The call failed; `fault` says whether another attempt may help.
+
+        Cancellation: the request is abandoned and its connection closed.
+        """
+        ...

@@ -1,0 +1,39 @@
+"""The tool port: something an agent may ask for, run only through the dispatch waist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from affidavit.actors.models.port import ToolSpec
+
+JsonObject = Mapping[str, object]
+
+
+class Tool(Protocol):
+    """One tool. Implementations raise `ToolFailed` for what the model should be told; anything else is reported as a crash of the tool."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Name, description and argument schema."""
+        ...
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether running it twice is harmless, so that a call interrupted by a crash may be run again."""
+        ...
+
+    @property
+    def trust(self) -> str:
+        """How far the tool is trusted: `trusted`, `semi-trusted` or `untrusted`."""
+        ...
+
+    async def run(self, arguments: JsonObject) -> str:
+        """Do the work and return the text shown to the model.
+
+        Raises:
+            ToolFailed: It could not be done; the message is shown to the model.
+
+        Cancellation: stops as soon as it can.
+        """
+        ...
