@@ -1,7 +1,7 @@
 """Lists every sub-package of the three roots, so that none is dropped from the wheel.
 
-All else about the distribution stands in ``pyproject.toml``. setuptools cannot find packages by itself when a folder
-is installed under another name (``crypto/`` as ``affidavit.crypto``), and silently leaves out what is not listed.
+All else about the distribution stands in ``pyproject.toml``. setuptools cannot find packages by itself when
+a folder is installed under another name (``crypto/`` as ``affidavit.crypto``), and silently leaves out the unlisted.
 """
 
 from setuptools import find_packages, setup
