@@ -1,0 +1,175 @@
+"""Deterministic CBOR of the record format: encode exactly, decode strictly.
+
+The profile is text, bytes, integers of 64 bits with sign, booleans, null, arrays, and maps with text keys: no
+floats and no tags. Encoding accepts these exact classes alone, so that nothing is silently turned into
+something else. Decoding accepts only bytes that encoding would give back. Neither recurses.
+"""
+
+from typing import Any, Final, NoReturn
+
+import cbor2
+
+from affidavit.crypto.cbor_order import reorder
+from affidavit.crypto.cbor_parse import parse
+from affidavit.crypto.failures import FailureCode, ProducerError, VerificationError
+
+INT64_MIN: Final = -(1 << 63)
+INT64_MAX: Final = (1 << 63) - 1
+DEFAULT_MAX_DEPTH: Final = 64
+# cbor2 recurses in C: well below the depth at which it has been seen to overflow the stack.
+MAX_SUPPORTED_DEPTH: Final = 1000
+MAX_ITEMS: Final = 1 << 20
+
+_ATOMS: Final = frozenset({str, bytes, bool, type(None)})
+
+
+class _NoTags(dict[int, Any]):
+    """Refuses every tag before cbor2 runs the decoder it has for it."""
+
+    def __missing__(self, tag: int) -> NoReturn:
+        raise cbor2.CBORDecodeError(f"tag {tag} is not allowed")
+
+
+_NO_TAGS: Final = _NoTags()
+
+
+def encode(value: object, *, max_depth: int = DEFAULT_MAX_DEPTH) -> bytes:
+    """Return the canonical encoding of a value, whatever the order of its maps' keys.
+
+    Args:
+        value: Nested str, bytes, int, bool, None, list and dict with str keys: these classes, no subclass.
+        max_depth: How many containers may be nested, at most 1000.
+
+    Raises:
+        ProducerError: `enc.encode` where the value has no canonical encoding.
+    """
+    holder = [value]
+    try:
+        _normalise(holder, min(max_depth, MAX_SUPPORTED_DEPTH))
+        return cbor2.dumps(holder[0])
+    except UnicodeEncodeError as error:
+        raise ProducerError(FailureCode.ENC_ENCODE, "a text string holds a lone surrogate") from error
+
+
+def _normalise(holder: list[Any], max_depth: int) -> None:
+    # Copies every container, since the caller's own must keep their order, and never follows one twice as
+    # deep as allowed: a cycle ends at the depth limit, a widely shared part at the item limit.
+    pending: list[tuple[Any, int]] = [(holder, 0)]
+    items = 0
+    while pending:
+        node, depth = pending.pop()
+        items += len(node)
+        if depth > max_depth or items > MAX_ITEMS:
+            raise ProducerError(
+                FailureCode.ENC_ENCODE, f"a value nests beyond {max_depth} levels or {MAX_ITEMS} items"
+            )
+        for place, item in enumerate(node) if node.__class__ is list else node.items():
+            kind = item.__class__
+            if kind in _ATOMS:
+                continue
+            if kind is int:
+                if not INT64_MIN <= item <= INT64_MAX:
+                    raise ProducerError(FailureCode.ENC_ENCODE, "an integer does not fit in 64 bits")
+            elif kind is dict or kind is list:
+                copied = _sorted_copy(item) if kind is dict else item.copy()
+                node[place] = copied
+                pending.append((copied, depth + 1))
+            else:
+                raise ProducerError(FailureCode.ENC_ENCODE, f"a {kind.__name__} has no canonical encoding")
+
+
+def _sorted_copy(mapping: dict[Any, Any]) -> dict[str, Any]:
+    keys = tuple(mapping)
+    for key in keys:
+        if key.__class__ is not str:
+            raise ProducerError(FailureCode.ENC_ENCODE, "a map key is not a text string")
+    ordered = reorder(keys)
+    return mapping.copy() if ordered is None else {key: mapping[key] for key in ordered}
+
+
+def decode(data: bytes, *, max_depth: int = DEFAULT_MAX_DEPTH, allow_floats: bool = False) -> Any:
+    """Return the value of a canonical encoding that fills `data`.
+
+    Args:
+        data: The encoding.
+        max_depth: How many containers may be nested.
+        allow_floats: Accept a float in its shortest form.
+
+    Raises:
+        VerificationError: With the `enc.*` code of the fault.
+    """
+    value = quick_decode(data, max_depth)
+    if value is not None:
+        return value
+    parsed = parse(data, max_depth=max_depth)
+    require_profile(parsed.value)
+    if parsed.floats and not allow_floats:
+        raise VerificationError(FailureCode.ENC_DECODE, "a float is not allowed")
+    if parsed.non_canonical is not None:
+        raise VerificationError(FailureCode.ENC_NON_CANONICAL_CBOR, parsed.non_canonical)
+    return parsed.value
+
+
+def quick_decode(data: bytes, max_depth: int) -> Any:
+    """Return the value where cbor2 shows it to be canonical and of the profile; None says nothing either way."""
+    if max_depth > MAX_SUPPORTED_DEPTH:
+        return None
+    try:
+        value = cbor2.loads(
+            data,
+            allow_indefinite=False,
+            allow_duplicate_keys=False,
+            strict_hashable_types=True,
+            max_depth=max_depth,
+            semantic_decoders=_NO_TAGS,
+        )
+        # Unequal bytes catch what cbor2 lets pass: longer heads and bytes left over. The walk catches the rest.
+        if is_plain(value) and cbor2.dumps(value) == data:
+            return value
+    except Exception:  # noqa: BLE001 - whatever went wrong, the strict parser names it
+        return None
+    return None
+
+
+def is_plain(value: Any) -> bool:
+    """Say whether a decoded value is of the profile, without floats and with its maps in canonical order."""
+    pending: list[Any] = [(value,)]
+    while pending:
+        node = pending.pop()
+        if node.__class__ is dict:
+            keys = tuple(node)
+            for key in keys:
+                if key.__class__ is not str:
+                    return False
+            if reorder(keys) is not None:
+                return False
+            node = node.values()
+        for item in node:
+            kind = item.__class__
+            if kind in _ATOMS:
+                continue
+            if kind is int:
+                if not INT64_MIN <= item <= INT64_MAX:
+                    return False
+            elif kind is dict or kind is list:
+                pending.append(item)
+            else:
+                return False
+    return True
+
+
+def require_profile(value: object) -> None:
+    """Check that every integer of a parsed value fits in 64 bits with sign.
+
+    Raises:
+        VerificationError: `enc.decode`.
+    """
+    pending: list[Any] = [(value,)]
+    while pending:
+        node = pending.pop()
+        for item in node.values() if node.__class__ is dict else node:
+            kind = item.__class__
+            if kind is int and not INT64_MIN <= item <= INT64_MAX:
+                raise VerificationError(FailureCode.ENC_DECODE, "an integer does not fit in 64 bits")
+            if kind is dict or kind is list:
+                pending.append(item)

@@ -1,0 +1,29 @@
+"""Whether a record reaches the end of its run, told from the types of its events alone."""
+
+from typing import Final, final
+
+TERMINAL_TYPES: Final = frozenset({"session.converged", "session.stalled"})
+# What the sealer adds about the record itself; it may follow the end of a run.
+RECORD_TYPES: Final = frozenset({"spine.record", "record.sealed", "record.verified", "record.rejected"})
+_OURS: Final = TERMINAL_TYPES | {"session.started"}
+
+
+@final
+class CompletenessFold:
+    """Takes the types of a record's events in order."""
+
+    __slots__ = ("_last", "_speaks_ours")
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._speaks_ours = False
+
+    def add(self, event_type: str) -> None:
+        """Take the next event's type."""
+        if event_type not in RECORD_TYPES:
+            self._last = event_type
+            self._speaks_ours = self._speaks_ours or event_type in _OURS
+
+    def finish(self) -> bool | None:
+        """Return whether the last event about the run is its terminal one; None in a foreign vocabulary."""
+        return self._last in TERMINAL_TYPES if self._speaks_ours else None

@@ -1,0 +1,77 @@
+"""A consistency proof: two signed checkpoints, and the path that shows the later to extend the earlier (tier L3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from affidavit.crypto import cbor_heads as heads
+from affidavit.crypto.checkpoint import VerifiedCheckpoint, open_checkpoint
+from affidavit.crypto.container import FieldType, read_closed_map
+from affidavit.crypto.failures import FailureCode, VerificationError
+from affidavit.crypto.keyring import Keyring, Trust
+from affidavit.crypto.proofs import verify_consistency_path
+
+_FIELDS: Final = {"after": FieldType.BYTES, "proof": FieldType.BYTES_LIST, "before": FieldType.BYTES}
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedConsistency:
+    """Two signed checkpoints of one origin, the later an extension of the earlier."""
+
+    before: VerifiedCheckpoint
+    after: VerifiedCheckpoint
+
+    @property
+    def trust(self) -> Trust:
+        """The lesser trust of the two signatures."""
+        return Trust.KEYRING if self.before.trust is self.after.trust is Trust.KEYRING else Trust.SELF
+
+
+def encode_consistency_proof(after: bytes, proof: Sequence[bytes], before: bytes) -> bytes:
+    """Return the proof that one signed checkpoint extends another.
+
+    Args:
+        after: The later signed checkpoint.
+        proof: The path, as `merkle.Tree.consistency` gives it.
+        before: The earlier signed checkpoint.
+    """
+    return b"".join(
+        (
+            heads.write_head(heads.MAP, 3),
+            heads.write_text("after"),
+            heads.write_bytes(after),
+            heads.write_text("proof"),
+            heads.write_head(heads.ARRAY, len(proof)),
+            *map(heads.write_bytes, proof),
+            heads.write_text("before"),
+            heads.write_bytes(before),
+        )
+    )
+
+
+def verify_consistency(data: bytes, keyring: Keyring) -> VerifiedConsistency:
+    """Verify that a later checkpoint extends an earlier one.
+
+    Args:
+        data: The proof, and nothing more.
+        keyring: The keys trusted.
+
+    Raises:
+        VerificationError: `record.*` for the container, `sign.*` for either checkpoint,
+            `merkle.consistency_invalid` for everything between them.
+    """
+    fields = read_closed_map(data, _FIELDS)
+    after, path, before = fields["after"], fields["proof"], fields["before"]
+    assert isinstance(after, bytes) and isinstance(path, list) and isinstance(before, bytes)  # noqa: S101, PT018
+    old, new = open_checkpoint(before, keyring), open_checkpoint(after, keyring)
+    if old.checkpoint.origin != new.checkpoint.origin:
+        raise VerificationError(
+            FailureCode.MERKLE_CONSISTENCY_INVALID,
+            "the two checkpoints are of different origins",
+            expected=old.checkpoint.origin,
+            actual=new.checkpoint.origin,
+        )
+    verify_consistency_path(
+        old.checkpoint.size, old.checkpoint.root, new.checkpoint.size, new.checkpoint.root, path
+    )
+    return VerifiedConsistency(old, new)
