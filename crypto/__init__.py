@@ -1,11 +1,11 @@
 """Records of agent runs: their bytes, hashes, signatures and proofs, made and verified.
 
-Pure and synchronous: bytes in, and a verified value or an error with a registered code out. Nothing here reads
-a file, a clock or chance. Names are loaded when they are first used, so that importing one costs only its own.
+Pure and synchronous: bytes in, and a verified value or an error with a registered code out. Nothing here
+reads a file, a clock or chance. Names are loaded when they are first used, so that one costs only its own.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from affidavit.crypto.chain import VerifiedEvents as VerifiedEvents
@@ -68,10 +68,10 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - the one list is the table above
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a public name from its module (PEP 562)."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    value: object = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value

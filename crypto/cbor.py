@@ -87,7 +87,7 @@ def _sorted_copy(mapping: dict[Any, Any]) -> dict[str, Any]:
     return mapping.copy() if ordered is None else {key: mapping[key] for key in ordered}
 
 
-def decode(data: bytes, *, max_depth: int = DEFAULT_MAX_DEPTH, allow_floats: bool = False) -> Any:
+def decode(data: bytes, *, max_depth: int = DEFAULT_MAX_DEPTH, allow_floats: bool = False) -> Any:  # noqa: ANN401 - what was encoded
     """Return the value of a canonical encoding that fills `data`.
 
     Args:
@@ -110,8 +110,8 @@ def decode(data: bytes, *, max_depth: int = DEFAULT_MAX_DEPTH, allow_floats: boo
     return parsed.value
 
 
-def quick_decode(data: bytes, max_depth: int) -> Any:
-    """Return the value where cbor2 shows it to be canonical and of the profile; None says nothing either way."""
+def quick_decode(data: bytes, max_depth: int) -> Any:  # noqa: ANN401 - what was encoded
+    """Return the value where cbor2 shows it to be canonical and of the profile; None says nothing yet."""
     if max_depth > MAX_SUPPORTED_DEPTH:
         return None
     try:
@@ -123,7 +123,7 @@ def quick_decode(data: bytes, max_depth: int) -> Any:
             max_depth=max_depth,
             semantic_decoders=_NO_TAGS,
         )
-        # Unequal bytes catch what cbor2 lets pass: longer heads and bytes left over. The walk catches the rest.
+        # Unequal bytes catch longer heads and bytes left over, which cbor2 lets pass; the walk the rest.
         if is_plain(value) and cbor2.dumps(value) == data:
             return value
     except Exception:  # noqa: BLE001 - whatever went wrong, the strict parser names it
@@ -131,17 +131,13 @@ def quick_decode(data: bytes, max_depth: int) -> Any:
     return None
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: object) -> bool:
     """Say whether a decoded value is of the profile, without floats and with its maps in canonical order."""
     pending: list[Any] = [(value,)]
     while pending:
         node = pending.pop()
         if node.__class__ is dict:
-            keys = tuple(node)
-            for key in keys:
-                if key.__class__ is not str:
-                    return False
-            if reorder(keys) is not None:
+            if not _keys_are_plain(tuple(node)):
                 return False
             node = node.values()
         for item in node:
@@ -156,6 +152,13 @@ def is_plain(value: Any) -> bool:
             else:
                 return False
     return True
+
+
+def _keys_are_plain(keys: tuple[Any, ...]) -> bool:
+    for key in keys:
+        if key.__class__ is not str:
+            return False
+    return reorder(keys) is None
 
 
 def require_profile(value: object) -> None:

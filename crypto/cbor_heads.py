@@ -17,8 +17,9 @@ MAP: Final = 5
 TAG: Final = 6
 SIMPLE: Final = 7
 
-_WIDTHS: Final = {24: 1, 25: 2, 26: 4, 27: 8}
-_MINIMUM: Final = {24: 24, 25: 1 << 8, 26: 1 << 16, 27: 1 << 32}
+_ONE_BYTE: Final = 24
+_WIDTHS: Final = {_ONE_BYTE: 1, 25: 2, 26: 4, 27: 8}
+_MINIMUM: Final = {_ONE_BYTE: _ONE_BYTE, 25: 1 << 8, 26: 1 << 16, 27: 1 << 32}
 _INDEFINITE: Final = 31
 
 
@@ -47,7 +48,7 @@ def read_head(data: bytes, pos: int) -> Head:
         raise VerificationError(FailureCode.ENC_DECODE, f"the input ends at byte {pos}, inside an item")
     first = data[pos]
     major, info = first >> 5, first & 0x1F
-    if info < 24:
+    if info < _ONE_BYTE:
         return Head(major, info, info, pos + 1, True)
     width = _WIDTHS.get(info)
     if width is None:
@@ -59,17 +60,17 @@ def read_head(data: bytes, pos: int) -> Head:
         raise VerificationError(FailureCode.ENC_DECODE, f"the input ends inside the head at byte {pos}")
     arg = int.from_bytes(data[pos + 1 : end], "big")
     # The payload of a float (25..27 of major 7) is not a length: no shorter head could carry it.
-    minimal = arg >= _MINIMUM[info] or (major == SIMPLE and info > 24)
+    minimal = arg >= _MINIMUM[info] or (major == SIMPLE and info > _ONE_BYTE)
     return Head(major, info, arg, end, minimal)
 
 
 def write_head(major: int, arg: int) -> bytes:
     """Return the shortest head for a major type and a non-negative argument below 2^64."""
     top = major << 5
-    if arg < 24:
+    if arg < _ONE_BYTE:
         return bytes((top | arg,))
     if arg < 1 << 8:
-        return bytes((top | 24, arg))
+        return bytes((top | _ONE_BYTE, arg))
     if arg < 1 << 16:
         return bytes((top | 25,)) + arg.to_bytes(2, "big")
     if arg < 1 << 32:

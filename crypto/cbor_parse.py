@@ -7,6 +7,7 @@ Faults rank as in a decoder that checks form before content: what is not well-fo
 over, then a duplicate key or bad text, and only then a form that is not the canonical one.
 """
 
+import math
 import struct
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,7 +23,7 @@ _FLOAT_FORMS: Final = {25: ">e", 26: ">f", 27: ">d"}
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A well-formed item: its value, how many floats it holds, and the first departure from canonical form."""
+    """A well-formed item: its value, the number of its floats, and its first departure from the form."""
 
     value: object
     floats: int
@@ -149,7 +150,7 @@ class _Parser:
             raise VerificationError(FailureCode.ENC_DECODE, f"simple value {head.arg} is not allowed")
         value: float = struct.unpack(form, self.data[self.pos - struct.calcsize(form) : self.pos])[0]
         self.floats += 1
-        if value != value:
+        if math.isnan(value):
             self._fault(FailureCode.ENC_DECODE, "a float that is not a number")
         elif form != _shortest_form(value):
             self._note("a float is not in its shortest form")

@@ -16,7 +16,7 @@ from affidavit.crypto.findings import Finding, FindingKind, Findings
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEvents:
-    """A sequence of events that keeps the structure rules. It is unsigned: whoever gave it may have made it."""
+    """Events that keep the structure rules. They are unsigned: whoever gave them may have made them."""
 
     stream: str
     count: int

@@ -1,5 +1,7 @@
-"""The signed root of a stream: origin, size and root, in a COSE_Sign1 message. Sizes and roots are claims
-of the signer until a record or a proof rebuilds them."""
+"""The signed root of a stream: origin, size and root, in a COSE_Sign1 message.
+
+Size and root are claims of the signer until a record or a proof rebuilds them; this module rebuilds nothing.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

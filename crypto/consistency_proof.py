@@ -1,4 +1,4 @@
-"""A consistency proof: two signed checkpoints, and the path that shows the later to extend the earlier (tier L3)."""
+"""A consistency proof (tier L3): two signed checkpoints, and a path that shows one to extend the other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,8 +61,7 @@ def verify_consistency(data: bytes, keyring: Keyring) -> VerifiedConsistency:
             `merkle.consistency_invalid` for everything between them.
     """
     fields = read_closed_map(data, _FIELDS)
-    after, path, before = fields["after"], fields["proof"], fields["before"]
-    assert isinstance(after, bytes) and isinstance(path, list) and isinstance(before, bytes)  # noqa: S101, PT018
+    after, path, before = fields.bytes("after"), fields.list("proof"), fields.bytes("before")
     old, new = open_checkpoint(before, keyring), open_checkpoint(after, keyring)
     if old.checkpoint.origin != new.checkpoint.origin:
         raise VerificationError(

@@ -6,12 +6,19 @@ a value, and no declared length is believed beyond the bytes present.
 
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NoReturn, final
 
 from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.failures import FailureCode, VerificationError
 
 _MAX_DEPTH: Final = 64
+_EMPTY_BYTES: Final = 0x40  # a byte string of up to 23 bytes: its length is in the head
+_ONE_BYTE_LENGTH: Final = 0x58
+_TWO_BYTE_LENGTH: Final = 0x59
+_TWO_BYTES_FROM: Final = 256
+
+
+FieldValue = int | bytes | list[bytes]
 
 
 class FieldType(Enum):
@@ -22,7 +29,33 @@ class FieldType(Enum):
     BYTES_LIST = auto()
 
 
-FieldValue = int | bytes | list[bytes]
+@final
+class ClosedMap:
+    """The fields of an artifact that was read, by name and type."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, FieldValue]) -> None:
+        self._values: Final = values
+
+    def uint(self, name: str) -> int:
+        """Return a field of type `UINT`."""
+        value = self._values[name]
+        return value if isinstance(value, int) else self._wrong(name)
+
+    def bytes(self, name: str) -> bytes:
+        """Return a field of type `BYTES`."""
+        value = self._values[name]
+        return value if isinstance(value, bytes) else self._wrong(name)
+
+    def list(self, name: str) -> list[bytes]:
+        """Return a field of type `BYTES_LIST`."""
+        value = self._values[name]
+        return value if isinstance(value, list) else self._wrong(name)
+
+    @staticmethod
+    def _wrong(name: str) -> NoReturn:
+        raise TypeError(f"the field {name!r} was read as another type")
 
 
 class _Faults:
@@ -37,7 +70,7 @@ class _Faults:
         self.first = self.first or what
 
 
-def read_closed_map(data: bytes, fields: Mapping[str, FieldType]) -> dict[str, FieldValue]:
+def read_closed_map(data: bytes, fields: Mapping[str, FieldType]) -> ClosedMap:
     """Return the fields of an artifact.
 
     Args:
@@ -59,7 +92,7 @@ def read_closed_map(data: bytes, fields: Mapping[str, FieldType]) -> dict[str, F
         faults.note("the fields are not in canonical order")
     if faults.first is not None:
         raise VerificationError(FailureCode.RECORD_NON_CANONICAL, faults.first)
-    return values
+    return ClosedMap(values)
 
 
 def _read(data: bytes, fields: Mapping[str, FieldType], faults: _Faults) -> dict[str, FieldValue]:
@@ -108,13 +141,13 @@ def _list(data: bytes, pos: int, faults: _Faults) -> tuple[list[bytes], int]:
     for _ in range(count):
         # The two forms of head that nearly every event has, read in place: this loop is the verifier's pace.
         first = data[pos]
-        if first == 0x59:
+        if first == _TWO_BYTE_LENGTH:
             length = data[pos + 1] << 8 | data[pos + 2]
             start = pos + 3
-            if length < 256:
+            if length < _TWO_BYTES_FROM:
                 faults.note(f"a head at byte {pos} is not the shortest")
-        elif 0x40 <= first < 0x58:
-            length, start = first - 0x40, pos + 1
+        elif _EMPTY_BYTES <= first < _ONE_BYTE_LENGTH:
+            length, start = first - _EMPTY_BYTES, pos + 1
         else:
             item, pos = _string(data, pos, heads.BYTES, faults)
             append(item)

@@ -22,7 +22,7 @@ _MAX_DEPTH: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A message whose signature held: its payload, the key id it names, and where trust in the key comes from."""
+    """A message whose signature held: its payload, the key id, and where trust in the key comes from."""
 
     payload: bytes
     kid: bytes

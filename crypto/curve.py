@@ -1,4 +1,4 @@
-"""Which 32 bytes are an Ed25519 public key worth trusting: a canonical point of the curve, not of small order.
+"""Which 32 bytes are a sound Ed25519 public key: a canonical point of the curve, not of small order.
 
 Signature libraries accept keys of small order, for which signatures hold over any message, and keys with a
 second spelling. Both are refused before they reach a keyring. Only the curve's arithmetic lives here.
@@ -14,8 +14,8 @@ _D: Final = -121665 * pow(121666, -1, _P) % _P
 
 
 def _small_order() -> frozenset[int]:
-    # The y of the eight points of small order (RFC 8032 section 5.1): 1 (identity), -1 (order 2), 0 (order 4),
-    # and those of order 8, whose double has y = 0. There d*y^4 + 2*y^2 - 1 = 0.
+    # The y of the eight points of small order: 1 (identity), -1 (order 2), 0 (order 4), and those of order 8,
+    # whose double has y = 0; on the curve of RFC 8032 section 5.1 they solve d*y^4 + 2*y^2 - 1 = 0.
     root = _square_root((1 + _D) % _P)
     inverse_d = pow(_D, -1, _P)
     squares = ((-1 + root) * inverse_d % _P, (-1 - root) * inverse_d % _P)

@@ -89,10 +89,8 @@ def verify_event_proof(data: bytes, keyring: Keyring) -> VerifiedEventProof:
         VerificationError: With the code of the first check that fails.
     """
     fields = read_closed_map(data, _FIELDS)
-    size, index, canonical = fields["size"], fields["index"], fields["canonical"]
-    path, signed = fields["inclusion"], fields["checkpoint"]
-    assert isinstance(size, int) and isinstance(index, int) and isinstance(canonical, bytes)  # noqa: S101, PT018
-    assert isinstance(path, list) and isinstance(signed, bytes)  # noqa: S101, PT018 - narrow for the type checker
+    size, index, canonical = fields.uint("size"), fields.uint("index"), fields.bytes("canonical")
+    path, signed = fields.list("inclusion"), fields.bytes("checkpoint")
     opened = open_checkpoint(signed, keyring)
     if size != opened.checkpoint.size:
         raise VerificationError(

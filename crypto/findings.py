@@ -1,4 +1,4 @@
-"""What a verifier noticed without refusing: counted, with the first few places, so that no record can flood it."""
+"""What a verifier noticed without refusing: counted, with the first few places, so no record floods it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

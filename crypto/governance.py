@@ -1,7 +1,7 @@
-"""Governance and ground truth (tier L4), as a fold over events that passed L1: what ended was admitted, what
-was refused did not run, and each claimed success rests on a check that passed.
+"""Governance and ground truth (tier L4), as a fold over events that passed L1.
 
-It reads only the record. That the events describe what happened rests on the runtime that mediated the actions.
+What ended was admitted, what was refused did not run, and each claimed success rests on a check that passed.
+It reads only the record: that the events describe what happened rests on the runtime that mediated the acts.
 """
 
 from dataclasses import dataclass
@@ -172,7 +172,7 @@ _RULES: Final = {
 def _whole(value: object) -> int | None:
     # Producers that pass through JSON write 1.0 for 1; both mean the same call.
     if value.__class__ is int:
-        number: int = value  # type: ignore[assignment]
+        number: int = value
     elif isinstance(value, float) and value.is_integer():
         number = int(value)
     else:

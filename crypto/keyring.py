@@ -1,8 +1,8 @@
 """Which key a verifier takes for a key id, and how far that goes.
 
-A key id is a handle, not an identity: trust comes only from the keyring that the verifier brought. An id that
-spells out its own key (did:key) and is absent from the keyring certifies itself and no more. A keyring file is
-read from bytes; paths belong to the tools.
+A key id is a handle, not an identity: trust comes only from the keyring that the verifier brought. An id
+that spells out its own key (did:key) and is absent from the keyring certifies itself and no more. A keyring
+file is read from bytes; paths belong to the tools.
 """
 
 import json
@@ -40,7 +40,7 @@ class KeyEntry:
         key: The public key.
         valid_from: Unix nanoseconds before which a record's claimed time is a finding; None for no bound.
         valid_until: Unix nanoseconds after which it is one.
-        revoked: Why the key is revoked; None while it is not. A revoked key verifies nothing, whatever the time.
+        revoked: Why the key is revoked; None while it is not. A revoked key verifies nothing, at any time.
     """
 
     kid: bytes
@@ -82,8 +82,8 @@ class Keyring:
             revoked: See `KeyEntry`.
 
         Raises:
-            ProducerError: `sign.empty_key_id`; `sign.bad_key` where the id is bound to another key already, or
-                is a did:key that names another key.
+            ProducerError: `sign.empty_key_id`; `sign.bad_key` where the id is bound to another key already,
+                or is a did:key that names another key.
         """
         kid = kid.encode() if isinstance(kid, str) else bytes(kid)
         if not kid:
@@ -159,8 +159,9 @@ def _self_named(kid: bytes) -> VerifyingKey | None:
 def parse_keyring(data: bytes) -> Keyring:
     """Return the keyring of a JSON file's bytes.
 
-    The file is `{"keyring": [{"key_id", "algorithm": "Ed25519", "public_key_hex", "valid_from", "valid_until",
-    "revoked"}]}`, as the published suites have it; the last three are optional (RFC 3339 times, and a reason).
+    The file is an object with a list named `keyring`, as in the published suites. An entry has `key_id` and
+    `public_key_hex`, and may have `algorithm` (Ed25519), `valid_from` and `valid_until` (RFC 3339 times), and
+    `revoked` (the reason).
 
     Raises:
         KeyringError: Where it is not of that form. An unknown field is refused, since it may be a misspelt

@@ -21,6 +21,8 @@ SIGNATURE_SIZE: Final = 64
 # What one bcrypt round costs is the format's choice; sixteen take about 150 ms, the usual price of a look.
 DEFAULT_KDF_ROUNDS: Final = 16
 DID_KEY_PREFIX: Final = "did:key:z"
+_MAX_DID_KEY: Final = 100
+_SEED_SIZE: Final = 32
 _MULTICODEC_ED25519: Final = b"\xed\x01"
 
 
@@ -135,7 +137,7 @@ def parse_did_key(text: str) -> VerifyingKey:
     Raises:
         ProducerError: `sign.bad_key` where it is not the one spelling of such a key.
     """
-    if not text.startswith(DID_KEY_PREFIX) or len(text) > 100:
+    if not text.startswith(DID_KEY_PREFIX) or len(text) > _MAX_DID_KEY:
         raise _bad_key("not a did:key in base58")
     try:
         data = base58.decode(text.removeprefix(DID_KEY_PREFIX))
@@ -166,7 +168,7 @@ class SigningKey:
         Raises:
             ProducerError: `sign.bad_key` where the seed is not 32 bytes.
         """
-        if len(seed) != 32:
+        if len(seed) != _SEED_SIZE:
             raise _bad_key(f"an Ed25519 seed has 32 bytes, not {len(seed)}")
         return cls(Ed25519PrivateKey.from_private_bytes(bytes(seed)))
 

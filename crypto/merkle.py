@@ -71,7 +71,7 @@ class Tree:
         return tuple(path)
 
     def consistency(self, old: int, new: int | None = None) -> tuple[bytes, ...]:
-        """Return the path that shows the tree of `old` leaves to be a prefix of that of `new` (section 2.1.4.1).
+        """Return the path from the tree of `old` leaves to that of `new` (RFC 9162 section 2.1.4.1).
 
         Raises:
             ValueError: Where `old` is 0, exceeds `new`, or the tree never had that size.

@@ -1,4 +1,4 @@
-"""Merkle paths checked: roots rebuilt from inclusion and consistency paths (RFC 9162 sections 2.1.3.2, 2.1.4.2).
+"""Merkle paths checked: roots rebuilt from paths (RFC 9162 sections 2.1.3.2 and 2.1.4.2).
 
 Shape first, hashes last: sizes, positions, path lengths and node widths are compared before anything is
 hashed. This module never sees the tree that made a path, so that each tests the other.

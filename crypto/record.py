@@ -122,8 +122,7 @@ def verify_record(
         VerificationError: With the code of the first check that fails.
     """
     fields = read_closed_map(data, _FIELDS)
-    events, signed = fields["events"], fields["checkpoint"]
-    assert isinstance(events, list) and isinstance(signed, bytes)  # noqa: S101, PT018 - narrows for the type checker
+    events, signed = fields.list("events"), fields.bytes("checkpoint")
     opened = open_checkpoint(signed, keyring) if tier >= Tier.L2 else None
     _require_size(len(events), opened)
     chain = ChainFold(max_event_bytes=max_event_bytes, max_depth=max_depth)
@@ -139,8 +138,8 @@ def verify_record(
     return VerifiedRecord(
         events=tuple(events),
         chain=structure,
-        checkpoint=opened and opened.checkpoint,
-        kid=opened and opened.kid,
+        checkpoint=opened.checkpoint if opened else None,
+        kid=opened.kid if opened else None,
         trust=opened.trust if opened else Trust.NONE,
         tier=Tier.L2 if tier is Tier.L3 else tier,
         governance=governance,
