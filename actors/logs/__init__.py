@@ -1,0 +1,1 @@
+"""Logs: the port of the append-only store of event rows, and its adapters."""

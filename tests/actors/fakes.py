@@ -1,0 +1,103 @@
+"""Fakes that implement the real ports, each failing in one chosen way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+from enum import Enum
+
+import trio
+
+from affidavit.actors.errors import LogClosed, LogFull, LogLocked, LogStateUnknown, WriterFenced
+from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Log, Row, StreamInfo
+
+
+class Fault(Enum):
+    """How an append of `FaultLog` fails. An error need not mean that nothing was written: both are here."""
+
+    FULL = "LogFull, nothing written, the log goes on"
+    LOCKED = "LogLocked, nothing written, the log goes on"
+    LOST = "LogStateUnknown, nothing written, the log closes"
+    WRITTEN = "LogStateUnknown, but everything was written, the log closes"
+
+
+class FaultLog:
+    """Any log, with chosen appends failing; a plain pass-through when none is chosen.
+
+    Appends are counted from 1 in the order in which they are called, failed and refused ones included.
+
+    Args:
+        log: The log underneath; what it holds is the truth to compare with.
+        every: Fail each append whose number is a multiple of this; 0 for none.
+        at: Fail the appends with these numbers too.
+        fault: How they fail.
+
+    Attributes:
+        appends: How many appends were called so far.
+        faults: How many of them were failed on purpose.
+        closed: Whether the log has closed itself, as after a real `LogStateUnknown`.
+    """
+
+    def __init__(
+        self, log: Log, *, every: int = 0, at: Collection[int] = (), fault: Fault = Fault.FULL
+    ) -> None:
+        self._log = log
+        self._every = every
+        self._at = frozenset(at)
+        self._fault = fault
+        self.appends = 0
+        self.faults = 0
+        self.closed = False
+
+    def reopen(self) -> None:
+        """Go on with what the log underneath holds, as opening a store again does."""
+        self.closed = False
+
+    async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
+        """Append to the log underneath, or fail as chosen."""
+        self.appends += 1
+        chosen = self.appends in self._at or (self._every > 0 and self.appends % self._every == 0)
+        self._check_open()
+        if not chosen:
+            return await self._log.append(entries)
+        self.faults += 1
+        return await self._fail(entries)
+
+    async def _fail(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
+        match self._fault:
+            case Fault.FULL:
+                await trio.lowlevel.checkpoint()
+                raise LogFull("the store has no room (chosen by the test)")
+            case Fault.LOCKED:
+                await trio.lowlevel.checkpoint()
+                raise LogLocked("the store is locked (chosen by the test)")
+            case Fault.LOST:
+                await trio.lowlevel.checkpoint()
+            case Fault.WRITTEN:
+                await self._log.append(entries)
+        self.closed = True
+        raise LogStateUnknown("the outcome of the write is unknown (chosen by the test)")
+
+    def own(self, stream: str) -> AbstractAsyncContextManager[None]:
+        """Own the run in the log underneath; a closed log's ownership can still be let go."""
+        self._check_open()
+        return self._log.own(stream)
+
+    async def read(self, stream: str, after_seq: int = 0, limit: int = DEFAULT_READ_LIMIT) -> tuple[Row, ...]:
+        """Read the log underneath."""
+        self._check_open()
+        return await self._log.read(stream, after_seq, limit)
+
+    async def info(self, stream: str) -> StreamInfo | None:
+        """Read one index row of the log underneath."""
+        self._check_open()
+        return await self._log.info(stream)
+
+    async def list(self, prefix: str = "") -> tuple[StreamInfo, ...]:
+        """Read the index of the log underneath."""
+        self._check_open()
+        return await self._log.list(prefix)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise LogClosed("the log closed itself after a failed write")
