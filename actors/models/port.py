@@ -100,7 +100,17 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """The model as the operator named it, such as `openai:gpt-x`; part of the run's configuration digest."""
+        """The model as the operator named it, such as `openai:gpt-x`."""
+        ...
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of what makes it this model: its name and parameters, or its script. A resumed run compares it."""
+        ...
+
+    @property
+    def supports_tools(self) -> bool:
+        """Whether it can ask for tools. One that cannot is not told of any."""
         ...
 
     async def generate(self, request: ModelRequest) -> ModelReply:

@@ -1,0 +1,77 @@
+"""The tools of one run, by name: what a model is offered, and one digest that says which they are.
+
+It looks tools up and never runs them; only the dispatch waist does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, final
+
+from affidavit.actors.errors import ConfigurationError
+from affidavit.actors.models.port import ToolSpec
+from affidavit.actors.toolbox.port import Tool
+
+# What every vendor of models accepts as the name of a function.
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@final
+class Toolbox(Mapping[str, Tool]):
+    """An immutable set of tools, a mapping ordered by name."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        """Collect the tools.
+
+        Raises:
+            ConfigurationError: Two tools share a name, or a name is none that a model can be offered.
+        """
+        found: dict[str, Tool] = {}
+        for tool in tools:
+            name = tool.spec.name
+            if not _NAME.fullmatch(name):
+                raise ConfigurationError(
+                    f"a tool's name is 1 to 64 letters, digits, '-' or '_', not {name!r}"
+                )
+            if name in found:
+                raise ConfigurationError(f"two tools are named {name!r}")
+            found[name] = tool
+        self._tools = MappingProxyType(dict(sorted(found.items())))
+        self._digest = _digest(self._tools.values())
+
+    def __getitem__(self, name: str) -> Tool:
+        """Return the tool of this name; KeyError if there is none."""
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names, in order."""
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        """Return how many tools there are."""
+        return len(self._tools)
+
+    def specs(self, granted: Collection[str] | None = None) -> tuple[ToolSpec, ...]:
+        """Return what a model is told of the tools it may use, ordered by name.
+
+        Args:
+            granted: The names that are granted; None for all. Names that no tool bears are left aside.
+        """
+        return tuple(tool.spec for name, tool in self._tools.items() if granted is None or name in granted)
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 over every tool's name, description, schema, trust and idempotence."""
+        return self._digest
+
+
+def _digest(tools: Iterable[Tool]) -> bytes:
+    rows = [
+        [tool.spec.name, tool.spec.description, tool.spec.input_schema, tool.trust, tool.idempotent]
+        for tool in tools
+    ]
+    return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode("ascii")).digest()
