@@ -61,7 +61,7 @@ def verify_consistency(data: bytes, keyring: Keyring) -> VerifiedConsistency:
             `merkle.consistency_invalid` for everything between them.
     """
     fields = read_closed_map(data, _FIELDS)
-    after, path, before = fields.bytes("after"), fields.list("proof"), fields.bytes("before")
+    after, path, before = fields.octets("after"), fields.octet_strings("proof"), fields.octets("before")
     old, new = open_checkpoint(before, keyring), open_checkpoint(after, keyring)
     if old.checkpoint.origin != new.checkpoint.origin:
         raise VerificationError(

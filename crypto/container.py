@@ -43,12 +43,12 @@ class ClosedMap:
         value = self._values[name]
         return value if isinstance(value, int) else self._wrong(name)
 
-    def bytes(self, name: str) -> bytes:
+    def octets(self, name: str) -> bytes:
         """Return a field of type `BYTES`."""
         value = self._values[name]
         return value if isinstance(value, bytes) else self._wrong(name)
 
-    def list(self, name: str) -> list[bytes]:
+    def octet_strings(self, name: str) -> list[bytes]:
         """Return a field of type `BYTES_LIST`."""
         value = self._values[name]
         return value if isinstance(value, list) else self._wrong(name)

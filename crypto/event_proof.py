@@ -89,8 +89,8 @@ def verify_event_proof(data: bytes, keyring: Keyring) -> VerifiedEventProof:
         VerificationError: With the code of the first check that fails.
     """
     fields = read_closed_map(data, _FIELDS)
-    size, index, canonical = fields.uint("size"), fields.uint("index"), fields.bytes("canonical")
-    path, signed = fields.list("inclusion"), fields.bytes("checkpoint")
+    size, index, canonical = fields.uint("size"), fields.uint("index"), fields.octets("canonical")
+    path, signed = fields.octet_strings("inclusion"), fields.octets("checkpoint")
     opened = open_checkpoint(signed, keyring)
     if size != opened.checkpoint.size:
         raise VerificationError(

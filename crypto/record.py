@@ -122,7 +122,7 @@ def verify_record(
         VerificationError: With the code of the first check that fails.
     """
     fields = read_closed_map(data, _FIELDS)
-    events, signed = fields.list("events"), fields.bytes("checkpoint")
+    events, signed = fields.octet_strings("events"), fields.octets("checkpoint")
     opened = open_checkpoint(signed, keyring) if tier >= Tier.L2 else None
     _require_size(len(events), opened)
     chain = ChainFold(max_event_bytes=max_event_bytes, max_depth=max_depth)
