@@ -81,6 +81,10 @@ def read_closed_map(data: bytes, fields: Mapping[str, FieldType]) -> ClosedMap:
         VerificationError: `record.decode` where it does not decode, or a field is missing, doubled or of
             another type; `record.non_canonical` where it decodes but is not the canonical form.
     """
+    if not data:
+        raise _decode_fault("there is nothing in it")
+    if data[0] >> 5 != heads.MAP:
+        raise _decode_fault("it does not begin as a record or a proof does")
     faults = _Faults()
     try:
         values = _read(data, fields, faults)

@@ -44,7 +44,7 @@ class MemorySigner:
 
 @final
 class EphemeralSigner(MemorySigner):
-    """Signs with a key drawn for this process alone: nobody signs with it again, and nobody vouches for it."""
+    """Signs with a key drawn for this process alone: nobody signs with it again or vouches for it."""
 
     def __init__(self) -> None:
         super().__init__(SigningKey.from_seed(secrets.token_bytes(32)))

@@ -1,0 +1,163 @@
+"""How a verdict is printed: plain text that claims no more than was checked, or one JSON object.
+
+Text from a record is escaped before it reaches a terminal.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from affidavit.crypto.failures import Tier
+from affidavit.crypto.findings import Finding
+from affidavit.crypto.governance import Governance
+from affidavit.crypto.keyring import Trust
+from affidavit.tools._verify_input import Kind
+from affidavit.tools._verify_verdict import Verdict
+
+_TRUST: Final = {
+    Trust.KEYRING: "trusted: the key was given by you",
+    Trust.SELF: "NOT trusted: the key only certifies itself; give the signer's key with --key",
+    Trust.NONE: "none: no signature was checked",
+}
+_COMPLETE: Final = {
+    True: "yes: the record reaches the end of its run",
+    False: "NO: this record stops before the run ended",
+    None: "unknown: its events are not of a vocabulary that says so",
+}
+_WHAT: Final = {
+    Kind.EVENTS: "events without a signature",
+    Kind.RUN: "a sealed run",
+    Kind.CHECKPOINT: "a signed checkpoint",
+    Kind.EVENT_PROOF: "the proof of one event",
+    Kind.CONSISTENCY: "the proof that one checkpoint extends another",
+}
+_L1_OK: Final = "L1 ok: every event is canonical, of one stream, in order"
+
+
+def plain(text: str) -> str:
+    """Return text that cannot move a cursor, change a colour, break a line or fail to be encoded."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def as_json(verdict: Verdict) -> str:
+    """Return the verdict as one line of JSON, with the same names each time."""
+    return json.dumps(
+        {
+            "file": verdict.file,
+            "kind": verdict.kind,
+            "verdict": verdict.verdict,
+            "trust": verdict.trust,
+            "tier": verdict.tier,
+            "failure_code": verdict.failure_code,
+            "detail": verdict.detail,
+            "events": verdict.events,
+            "size": verdict.size,
+            "root": verdict.root,
+            "kid": verdict.kid,
+            "origin": verdict.origin,
+            "complete": verdict.complete,
+            "findings": [_finding_json(finding) for finding in verdict.findings],
+            "not_checked": list(verdict.not_checked),
+        }
+    )
+
+
+def _finding_json(finding: Finding) -> dict[str, object]:
+    return {
+        "kind": finding.kind,
+        "detail": finding.detail,
+        "count": finding.count,
+        "seqs": list(finding.seqs),
+    }
+
+
+def as_text(verdict: Verdict) -> str:
+    """Return the verdict as lines for people."""
+    return "\n".join(_lines(verdict))
+
+
+def _lines(verdict: Verdict) -> Iterator[str]:
+    name = verdict.file if isinstance(verdict.file, str) else ", ".join(verdict.file or ["no file"])
+    if not verdict.accepted:
+        yield f"{plain(name)}: REJECTED  {verdict.failure_code}"
+        yield f"  what         {_WHAT[verdict.kind]}"
+        yield f"  why          {plain(verdict.detail or '')}"
+        yield from _tiers_before(verdict)
+        yield from _gaps(verdict)
+        return
+    yield f"{plain(name)}: {_headline(verdict)}"
+    yield f"  what         {_WHAT[verdict.kind]}"
+    yield from _signed_lines(verdict)
+    yield from (f"  {line}" for line in _tier_lines(verdict))
+    if verdict.kind is Kind.RUN:
+        yield f"  complete     {_COMPLETE[verdict.complete]}"
+    for finding in verdict.findings:
+        yield f"  finding      {_finding_text(finding)}"
+    yield from _gaps(verdict)
+
+
+def _headline(verdict: Verdict) -> str:
+    if verdict.trust is Trust.SELF:
+        return f"INTACT at {verdict.tier}, but signed by a key that only certifies itself"
+    return f"VERIFIED at {verdict.tier}, and no further than the lines below say"
+
+
+def _signed_lines(verdict: Verdict) -> Iterator[str]:
+    if verdict.root is None:
+        yield f"  events       {verdict.events}"
+    else:
+        yield f"  size         {verdict.size}"
+        yield f"  root         {verdict.root}"
+        yield f"  origin       {plain(verdict.origin or '')}"
+        yield f"  key id       {plain(verdict.kid or '')}"
+    yield f"  trust        {_TRUST[verdict.trust]}"
+
+
+def _tier_lines(verdict: Verdict) -> Iterator[str]:
+    match verdict.kind:
+        case Kind.EVENTS:
+            yield _L1_OK
+        case Kind.CHECKPOINT:
+            yield "L2 ok: the signature holds"
+        case Kind.EVENT_PROOF:
+            yield "L1 ok: the event is canonical"
+            yield "L2 ok: the signature holds"
+            yield "L3 ok: the path leads from the event to the signed root"
+        case Kind.CONSISTENCY:
+            yield "L2 ok: both signatures hold"
+            yield f"L3 ok: the {verdict.size} events signed later extend the {verdict.before} signed earlier"
+        case Kind.RUN:
+            yield _L1_OK
+            if verdict.tier != Tier.L1:
+                yield f"L2 ok: the signature holds, and the {verdict.events} events rebuild the signed root"
+            if verdict.governance is not None:
+                yield f"L4: {governance_summary(verdict.governance)}"
+
+
+def governance_summary(found: Governance) -> str:
+    """Return what L4 found in one line: never a bare tier."""
+    text = f"{found.admitted} admitted, {found.refused} refused, {found.outcomes_claimed} outcomes claimed"
+    if found.interrupted:
+        text += f", {found.interrupted} interrupted"
+    return text + (f", {found.not_judged} events not judged" if found.not_judged else "")
+
+
+def _tiers_before(verdict: Verdict) -> Iterator[str]:
+    # L4 comes last, so a record that fails there has passed the others.
+    if verdict.tier is Tier.L4:
+        yield f"  {_L1_OK}"
+        yield "  L2 ok: the signature holds, and the events rebuild the signed root"
+    if verdict.tier is not None:
+        yield f"  {verdict.tier} FAILED"
+
+
+def _finding_text(finding: Finding) -> str:
+    where = (
+        f" (seq {', '.join(map(str, finding.seqs))}{', ...' if finding.count > len(finding.seqs) else ''})"
+    )
+    return plain(finding.detail) + (where if finding.seqs else "")
+
+
+def _gaps(verdict: Verdict) -> Iterator[str]:
+    for gap in verdict.not_checked:
+        yield f"  not checked  {gap}"
