@@ -28,13 +28,15 @@ def read_operator_file(path: str | Path, what: str, limit: int) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"the {what} {path} cannot be read: {_why(error)}") from error
-    with os.fdopen(handle, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ConfigurationError(f"the {what} {path} is not a file")
-        try:
+        with os.fdopen(handle, "rb", closefd=False) as file:
             data = file.read(limit + 1)
-        except OSError as error:
-            raise ConfigurationError(f"the {what} {path} cannot be read: {_why(error)}") from error
+    except OSError as error:
+        raise ConfigurationError(f"the {what} {path} cannot be read: {_why(error)}") from error
+    finally:
+        os.close(handle)
     if len(data) > limit:
         raise ConfigurationError(f"the {what} {path} is larger than {limit} bytes")
     return data
