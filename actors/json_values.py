@@ -103,9 +103,9 @@ def show_input(text: str) -> object:
     `MAX_DEPTH`.
     """
     try:
-        value = _DECODER.decode(text)
+        value = _DECODER.decode(clean(text))
         if _ESCAPED_SURROGATE.search(text):
-            value = json.loads(clean(json.dumps(value, ensure_ascii=False)))
+            value = _DECODER.decode(clean(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError):
         return clean(text)
     return clean(text) if _nests_beyond(value, MAX_DEPTH) else value
