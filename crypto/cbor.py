@@ -5,6 +5,8 @@ floats and no tags. Encoding accepts these exact classes alone, so that nothing 
 something else. Decoding accepts only bytes that encoding would give back. Neither recurses.
 """
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import cbor2
@@ -30,7 +32,15 @@ class _NoTags(dict[int, Any]):
         raise cbor2.CBORDecodeError(f"tag {tag} is not allowed")
 
 
-_NO_TAGS: Final = _NoTags()
+_LOADS: Final = partial(
+    cbor2.loads,
+    allow_indefinite=False,
+    allow_duplicate_keys=False,
+    strict_hashable_types=True,
+    # cbor2 does not count an innermost container that is empty: one level less never accepts one too many.
+    max_depth=DEFAULT_MAX_DEPTH - 1,
+    semantic_decoders=_NoTags(),
+)
 
 
 def encode(value: object, *, max_depth: int = DEFAULT_MAX_DEPTH) -> bytes:
@@ -112,37 +122,40 @@ def decode(data: bytes, *, max_depth: int = DEFAULT_MAX_DEPTH, allow_floats: boo
 
 def quick_decode(data: bytes, max_depth: int) -> Any:  # noqa: ANN401 - what was encoded
     """Return the value where cbor2 shows it to be canonical and of the profile; None says nothing yet."""
-    if max_depth > MAX_SUPPORTED_DEPTH:
-        return None
     try:
-        value = cbor2.loads(
-            data,
-            allow_indefinite=False,
-            allow_duplicate_keys=False,
-            strict_hashable_types=True,
-            max_depth=max_depth,
-            semantic_decoders=_NO_TAGS,
-        )
+        value = strict_loads(data, max_depth)
         # Unequal bytes catch longer heads and bytes left over, which cbor2 lets pass; the walk the rest.
-        if is_plain(value) and cbor2.dumps(value) == data:
+        if is_plain((value,)) and cbor2.dumps(value) == data:
             return value
     except Exception:  # noqa: BLE001 - whatever went wrong, the strict parser names it
         return None
     return None
 
 
-def is_plain(value: object) -> bool:
-    """Say whether a decoded value is of the profile, without floats and with its maps in canonical order."""
-    pending: list[Any] = [(value,)]
-    while pending:
-        node = pending.pop()
-        if node.__class__ is dict:
-            if not _keys_are_plain(tuple(node)):
-                return False
-            node = node.values()
-        for item in node:
+def strict_loads(data: bytes, max_depth: int) -> Any:  # noqa: ANN401 - what was encoded
+    """Return what cbor2 decodes with every check that it has; not yet canonical, nor of the profile.
+
+    Raises:
+        Exception: Of many classes; the strict parser is to be asked for the fault.
+    """
+    if max_depth == DEFAULT_MAX_DEPTH:
+        return _LOADS(data)
+    if max_depth > MAX_SUPPORTED_DEPTH:
+        raise ValueError("deeper than cbor2 is asked to go")
+    return _LOADS(data, max_depth=max_depth - 1)
+
+
+def is_plain(items: Iterable[Any]) -> bool:
+    """Say whether decoded items are of the profile, without floats and with maps in canonical order.
+
+    Raises:
+        TypeError: For a map key that is not a text string.
+    """
+    pending: list[Any] = []
+    while True:
+        for item in items:
             kind = item.__class__
-            if kind in _ATOMS:
+            if kind is str or kind is bytes or kind is bool or item is None:
                 continue
             if kind is int:
                 if not INT64_MIN <= item <= INT64_MAX:
@@ -151,14 +164,13 @@ def is_plain(value: object) -> bool:
                 pending.append(item)
             else:
                 return False
-    return True
-
-
-def _keys_are_plain(keys: tuple[Any, ...]) -> bool:
-    for key in keys:
-        if key.__class__ is not str:
-            return False
-    return reorder(keys) is None
+        if not pending:
+            return True
+        items = pending.pop()
+        if items.__class__ is dict:
+            if reorder(tuple(items)) is not None:
+                return False
+            items = items.values()
 
 
 def require_profile(value: object) -> None:

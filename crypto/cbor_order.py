@@ -26,12 +26,19 @@ def encoded_rank(key: str) -> tuple[int, bytes]:
 def reorder(keys: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the keys in canonical order, or None where they are in order as given.
 
+    Args:
+        keys: The keys; those of another class than str are refused, unless they equal a set seen before.
+
     Raises:
+        TypeError: For a key that is not a text string.
         UnicodeEncodeError: For a key with a lone surrogate.
     """
     try:
         return _remembered[keys]
     except KeyError:
+        for key in keys:
+            if key.__class__ is not str:
+                raise TypeError("a map key is not a text string") from None
         ordered = tuple(sorted(keys, key=encoded_rank))
     result = None if ordered == keys else ordered
     if len(keys) <= _MAX_KEYS and len(_remembered) < _MAX_SETS and sum(map(len, keys)) <= _MAX_CHARACTERS:
