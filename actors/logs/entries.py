@@ -19,8 +19,8 @@ def check_entries(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the entries of one append if each could be applied to some log.
 
     Raises:
-        ValueError: An entry has no rows, a stream stands twice or has no storable name, or an index value points
-            beyond the entry's last row.
+        ValueError: An entry has no rows, a stream stands twice or has no storable name, or an index value
+            points beyond the entry's last row.
         TypeError: A row is not bytes.
     """
     checked = tuple(entries)

@@ -1,7 +1,7 @@
 """`MemoryLog`: the reference adapter of the log port, in one process's memory.
 
-It keeps every rule of the port that does not need a disk, in the plainest code that can: what it does is what the
-port means. Nothing survives the process, so "durable" here means "in the dictionary".
+It keeps every rule of the port that does not need a disk, in the plainest code that can: what it does is what
+the port means. Nothing survives the process, so "durable" here means "in the dictionary".
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Log
+from affidavit.actors.logs.sqlite import open_sqlite_log
 from tests.actors.fakes import FaultLog
 
 Opener = Callable[[Path], AbstractAsyncContextManager[Log]]
@@ -23,4 +24,10 @@ async def _fault_free(_folder: Path) -> AsyncIterator[Log]:
     yield FaultLog(MemoryLog())
 
 
-ADAPTERS: dict[str, Opener] = {"memory": _memory, "fault-free": _fault_free}
+@asynccontextmanager
+async def _sqlite(folder: Path) -> AsyncIterator[Log]:
+    async with open_sqlite_log(folder / "store.sqlite3") as log:
+        yield log
+
+
+ADAPTERS: dict[str, Opener] = {"memory": _memory, "fault-free": _fault_free, "sqlite": _sqlite}

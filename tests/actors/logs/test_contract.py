@@ -256,7 +256,7 @@ async def test_list_is_complete_however_many_streams_there_are(log: Log) -> None
 
 
 async def test_a_run_has_one_owner_at_a_time(log: Log) -> None:
-    """While a run is owned, another attempt fails at once, other runs are free; afterwards it is free again."""
+    """While a run is owned, another attempt fails at once; other runs are free, and so is this one later."""
     async with log.own("a"):
         with pytest.raises(RunOwned) as refused:
             async with log.own("a"):

@@ -1,0 +1,103 @@
+"""`CommitThread`: the one thread of a store in which blocking work runs, and its way back into the loop.
+
+A dedicated thread costs one hand-off per commit, less than a worker of trio's pool. It runs jobs strictly in
+order and holds no state of the store. A second thread watches it in real time, since no timer of the loop
+can: a test's clock may run ahead of a sync, and a job may be stuck in the kernel where nothing can end it.
+Results come back as calls run in the loop, in the order in which they were posted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable
+from typing import Final, final
+
+import trio
+
+GIL_SLICE: Final = (
+    0.0001  # seconds the loop stands still, once per turn, so that a finished commit can be noticed
+)
+
+_OVERDUE_LOOKS: Final = 2  # at the same job, after the first, half a grace apart
+
+
+@final
+class CommitThread(trio.abc.Instrument):
+    """A thread that runs jobs one after another.
+
+    A loop that is busy without pause hands the interpreter lock back and takes it again within each turn, so
+    that this thread may not get it for seconds. As an instrument of that loop, this object makes it stand
+    still for `GIL_SLICE` before a turn that would not sleep, while a job is running.
+
+    Attributes:
+        stop: Set when jobs that wait for something shall give up.
+    """
+
+    def __init__(self, name: str, grace: float, overdue: Callable[[], None]) -> None:
+        """Start the thread.
+
+        Args:
+            name: Its name, for people who look at a process's threads.
+            grace: For how many seconds, at least, a job may run.
+            overdue: Called in the loop when one runs for longer.
+        """
+        self.stop = threading.Event()
+        self._ended = threading.Event()
+        self._token = trio.lowlevel.current_trio_token()
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        # Kept locked; the thread unlocks it once for each finished job, which the loop may
+        # be standing still for.
+        self._finish_signal = threading.Lock()
+        self._finish_signal.acquire()
+        self._submitted = 0
+        self._finished = 0
+        # A daemon: a sync that never returns must not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+        threading.Thread(target=self._watch, args=(grace, overdue), name=f"{name} watch", daemon=True).start()
+        trio.lowlevel.add_instrument(self)
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Run a job, which must not raise, after those before it."""
+        self._submitted += 1
+        self._jobs.put(job)
+
+    def post(self, call: Callable[[], None]) -> None:
+        """From a job: run a call in the loop; nothing happens if the loop has ended."""
+        with contextlib.suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(call)
+
+    def finish(self, last: Callable[[], None]) -> None:
+        """Run a last job, then end the thread; jobs that wait are told to give up."""
+        trio.lowlevel.remove_instrument(self)
+        self.stop.set()
+        self._jobs.put(last)
+        self._jobs.put(None)
+
+    def join(self, seconds: float) -> None:
+        """Block until the thread has ended, or so many seconds of real time have passed."""
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+            self._finished += 1
+            if self._finish_signal.locked():
+                self._finish_signal.release()
+        self._ended.set()
+
+    def _watch(self, grace: float, overdue: Callable[[], None]) -> None:
+        looks, seen = 0, 0
+        while not self._ended.wait(grace / 2):
+            running = self._submitted if self._submitted > self._finished else 0
+            looks = looks + 1 if running and running == seen else 0
+            seen = running
+            if looks == _OVERDUE_LOOKS:
+                self.post(overdue)
+
+    def before_io_wait(self, timeout: float) -> None:
+        """Let the thread have the interpreter for a moment, if it has work and the loop will not sleep."""
+        if self._submitted > self._finished and timeout <= 0:
+            self._finish_signal.acquire(timeout=GIL_SLICE)

@@ -1,0 +1,42 @@
+"""What one entry does to the tables, inside a write transaction that someone else began and will end."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from affidavit.actors.errors import WriterFenced
+from affidavit.actors.logs.port import Entry
+
+_MOVE: Final = """UPDATE streams SET
+    tip = ?, terminal_seq = coalesce(?, terminal_seq), sealed_size = coalesce(?, sealed_size)
+    WHERE stream = ? AND tip = ?"""
+_MAKE: Final = "INSERT INTO streams (stream, tip, terminal_seq, sealed_size) VALUES (?, ?, ?, ?)"
+_TIP: Final = "SELECT tip FROM streams WHERE stream = ?"
+_ROW: Final = "INSERT INTO rows (stream, seq, data) VALUES (?, ?, ?)"
+
+
+def apply(connection: sqlite3.Connection, entry: Entry) -> int | WriterFenced:
+    """Write an entry's rows and index row if its stream is at `expected_seq`, else nothing.
+
+    Earlier entries of the same transaction count: the compare is against what they have made of the stream.
+
+    Returns:
+        The new tip, or the lost compare.
+
+    Raises:
+        sqlite3.Error: The whole transaction must be rolled back.
+    """
+    tip = entry.expected_seq + len(entry.rows)
+    moved = connection.execute(
+        _MOVE, (tip, entry.terminal_seq, entry.sealed_size, entry.stream, entry.expected_seq)
+    ).rowcount
+    if not moved:
+        found = connection.execute(_TIP, (entry.stream,)).fetchone()
+        actual = 0 if found is None else int(found[0])
+        if actual != entry.expected_seq:
+            return WriterFenced(entry.stream, entry.expected_seq, actual)
+        connection.execute(_MAKE, (entry.stream, tip, entry.terminal_seq or 0, entry.sealed_size or 0))
+    numbered = enumerate(entry.rows, start=entry.expected_seq + 1)
+    connection.executemany(_ROW, ((entry.stream, seq, data) for seq, data in numbered))
+    return tip
