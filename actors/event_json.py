@@ -44,7 +44,7 @@ def to_json(event: Event) -> dict[str, object]:
     }
     for each in _OPTIONAL:
         value = getattr(event, each.attribute)
-        if value or value == Usage():
+        if value:
             shown[each.key] = each.show(value)
     if event.kind in ACTION_KINDS and event.fault:
         shown["fault"] = show_text(event.fault)

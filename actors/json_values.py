@@ -127,11 +127,9 @@ def read_input(value: object) -> str:
 
 def _nests_beyond(value: object, limit: int) -> bool:
     level = [value]
-    for _ in range(limit + 1):
+    for _ in range(limit):
         level = [item for node in level for item in _items(node)]
-        if not level:
-            return False
-    return True
+    return any(isinstance(item, dict | list) for item in level)
 
 
 def _items(node: object) -> Sequence[object]:

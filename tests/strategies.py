@@ -213,7 +213,8 @@ class RunBuilder:
     def complete(self) -> None:
         if self.waiting:
             index = self._draw(st.integers(0, len(self.waiting) - 1))
-            call, goal = self.waiting.pop(index)  # type: ignore[call-overload]  # the index is drawn as an int
+            assert isinstance(index, int)
+            call, goal = self.waiting.pop(index)
             self.add(Kind.ACTION_COMPLETED, call=call, goal=goal, error_class=str(self._draw(FAULTS)))
 
     def reject(self) -> None:

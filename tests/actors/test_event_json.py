@@ -143,7 +143,9 @@ def test_fault_stands_on_actions_alone(event: Event, fault: str | None) -> None:
         ('{"a":{"b":1,"b":1}}', '{"a":{"b":1,"b":1}}'),
         ("9" * 5000, "9" * 5000),
         ("[" * 100 + "]" * 100, json.loads("[" * 100 + "]" * 100)),
-        ("[" * 102 + "]" * 102, "[" * 102 + "]" * 102),
+        ("[" * 100 + "1" + "]" * 100, json.loads("[" * 100 + "1" + "]" * 100)),
+        ("[" * 101 + "]" * 101, "[" * 101 + "]" * 101),
+        ('{"a":' * 101 + "1" + "}" * 101, '{"a":' * 101 + "1" + "}" * 101),
         ("[" * 100_000, "[" * 100_000),
         ("[" * 100_000 + "]" * 100_000, "[" * 100_000 + "]" * 100_000),
         (r'{"a": "\ud800"}', {"a": "\ufffd"}),
@@ -185,6 +187,14 @@ def test_reading_back_gives_the_same_event(event: Event) -> None:
 def test_a_compact_input_comes_back_as_it_was(text: str) -> None:
     """Text that is no JSON, and JSON without spaces, come back letter by letter."""
     assert from_json(to_json(Event("tool.call", input=text))).input == text
+
+
+@pytest.mark.parametrize("text", ['"null"', '"12"', '"{}"', '"\\"a\\""', '" "'])
+def test_a_string_that_looks_like_json_stays_a_string(text: str) -> None:
+    """An input that is one JSON string does not turn into what that string spells."""
+    shown = to_json(Event("tool.call", input=text))
+    assert isinstance(shown["input"], str)
+    assert to_json(from_json(shown)) == shown
 
 
 @given(strategies.garbage_events())

@@ -67,6 +67,8 @@ def test_no_events_is_a_recording_run_with_no_activity() -> None:
         ([Event("session.converged", text="done")], "result", "done"),
         ([Event("session.converged", text="done")], "terminal", True),
         ([Event("session.converged", text="done")], "err", ""),
+        ([Event("session.stalled", err="a"), Event("session.converged", text="b")], "err", ""),
+        ([Event("session.converged", text="a"), Event("session.stalled", err="b")], "result", ""),
         ([Event("session.stalled", err="no budget")], "terminal", True),
         ([Event("session.stalled", err="no budget")], "err", "no budget"),
         ([Event("session.converged", text="a"), Event("user.message", text="b")], "terminal", False),
