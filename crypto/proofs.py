@@ -57,9 +57,10 @@ def root_from_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes
         path: The sibling hashes, from the leaf upwards.
 
     Raises:
-        VerificationError: As `require_path_shape`.
+        VerificationError: As `require_path_shape`; `merkle.inclusion_invalid` for a leaf hash that is none.
     """
     require_path_shape(index, size, path)
+    _require_width((leaf,), _INCLUSION)
     node, last = leaf, size - 1
     for sibling in path:
         # At a promoted right edge there is no sibling: climb to where there is one.
@@ -143,7 +144,7 @@ def _roots_from_consistency(
 def _require_width(path: Sequence[bytes], code: FailureCode) -> None:
     for node in path:
         if len(node) != HASH_SIZE:
-            raise VerificationError(code, f"a path node of {len(node)} bytes")
+            raise VerificationError(code, f"a hash of {len(node)} bytes")
 
 
 def _require_equal(expected: bytes, actual: bytes, detail: str) -> None:

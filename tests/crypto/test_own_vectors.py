@@ -1,0 +1,63 @@
+"""This project's own vectors: verdict and code of each, made anew from fixed keys, and no code left untried."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from affidavit.crypto import FailureCode, Keyring, parse_keyring, verify_events
+from affidavit.tools import vectors
+from tests.crypto.samples import code_of
+from tests.crypto.test_published_vectors import CRYPTO, STRUCTURAL, VERIFIERS, by_id
+from tests.environment import ROOT
+
+FOLDER = ROOT / "tests" / "vectors"
+MANIFEST = json.loads((FOLDER / "manifest.json").read_bytes())
+
+
+def keyring() -> Keyring:
+    return parse_keyring((FOLDER / "manifest.json").read_bytes())
+
+
+@pytest.mark.parametrize("vector", MANIFEST["vectors"], ids=by_id)
+def test_own_vector(vector: dict[str, Any]) -> None:
+    """A vector of ours is accepted, or refused with the code that it names."""
+    if vector["kind"] == "events":
+        found = code_of(verify_events, [(FOLDER / name).read_bytes() for name in vector["events"]])
+    else:
+        found = code_of(VERIFIERS[vector["kind"]], (FOLDER / vector["artifact"]).read_bytes(), keyring())
+    assert found == vector.get("failure_code")
+
+
+def test_stored_vectors_are_what_the_fixed_keys_give() -> None:
+    """The stored files are exactly those that `--check` makes, and none besides."""
+    assert vectors.main([str(FOLDER), "--check"]) == 0
+
+
+def test_check_names_a_changed_missing_or_added_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--check` fails on any difference and names the file."""
+    copy = tmp_path / "vectors"
+    shutil.copytree(FOLDER, copy)
+    changed, missing, *_ = sorted(copy.rglob("*.cbor"))
+    changed.write_bytes(b"\x00")
+    missing.unlink()
+    (copy / "extra.cbor").write_bytes(b"\x00")
+    assert vectors.main([str(copy), "--check"]) == 1
+    said = capsys.readouterr().err
+    for path in (changed, missing, copy / "extra.cbor"):
+        assert path.relative_to(copy).as_posix() in said
+    assert vectors.main([str(copy)]) == 1, "a file too many stays a difference"
+    (copy / "extra.cbor").unlink()
+    assert vectors.main([str(copy)]) == 0
+
+
+def test_every_code_of_a_verifier_has_a_vector() -> None:
+    """Each code that a verifier can raise is the verdict on some vector, published or ours."""
+    tried = {
+        vector.get("failure_code")
+        for vector in (*CRYPTO["vectors"], *STRUCTURAL["vectors"], *MANIFEST["vectors"])
+    }
+    producer_only = {FailureCode.ENC_ENCODE} | {code for code in FailureCode if code.tier is None}
+    assert {str(code) for code in FailureCode} - {str(code) for code in producer_only} <= tried
