@@ -27,7 +27,9 @@ class WriterFenced(LogError):
     """
 
     def __init__(self, stream: str, expected: int, actual: int) -> None:
-        super().__init__(f"stream {stream} is at seq {actual}, not {expected}: another writer has taken it over")
+        super().__init__(
+            f"stream {stream} is at seq {actual}, not {expected}: another writer has taken it over"
+        )
         self.stream = stream
         self.expected = expected
         self.actual = actual
@@ -122,6 +124,10 @@ class ConfigurationError(ActorError):
 
 class ResumeRefused(ActorError):
     """The run cannot be resumed as asked, for instance because its tools are not those it started with."""
+
+
+class RunFinished(ActorError, RuntimeError):
+    """Something was reported on a run whose terminal event stands. Nothing was written."""
 
 
 class SealRefused(ActorError):

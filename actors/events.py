@@ -137,6 +137,8 @@ class Event:
         principal: Who asked, where a person or another program did.
         causation_id: The request this event is the effect of.
         detail: Whatever else the payload holds, by payload key.
+        args_digest: For a recorded tool.call, the SHA-256 over its salt and its input that the admission of the call is bound
+            to. Derived on reading, never a payload key of the call itself.
     """
 
     kind: str
@@ -165,7 +167,8 @@ class Event:
     reason: str = ""
     principal: str = ""
     causation_id: str = ""
-    detail: Detail = field(default=NO_DETAIL)
+    detail: Detail = field(default_factory=lambda: NO_DETAIL)
+    args_digest: bytes = field(default=b"", compare=False, repr=False)
 
     @property
     def fault(self) -> str:

@@ -27,7 +27,6 @@ from affidavit.crypto.failures import AffidavitError
 from tests import strategies
 
 KINDS = list(Kind)
-UNSEEN = pytest.mark.xfail(reason="payload_of misses an owned key in detail while the field itself is empty")
 
 
 def _encode(event: Event, seq: int = 1, time: int = 0) -> bytes:
@@ -174,8 +173,8 @@ def test_a_usage_keeps_its_counts(usage: Usage) -> None:
     [
         Event("x", text="a", detail=MappingProxyType({"text": "b"})),
         Event("x", detail=MappingProxyType({"salt": b"0123456789abcdef"})),
-        pytest.param(Event("x", detail=MappingProxyType({"turn": 3})), marks=UNSEEN),
-        pytest.param(Event("x", detail=MappingProxyType({"usage": {"inputTokens": 1}})), marks=UNSEEN),
+        pytest.param(Event("x", detail=MappingProxyType({"turn": 3}))),
+        pytest.param(Event("x", detail=MappingProxyType({"usage": {"inputTokens": 1}}))),
         Event("dispatch.start"),
         Event(""),
     ],

@@ -1,0 +1,1 @@
+"""The bus port and its adapters: wakes by subject, never content."""

@@ -1,0 +1,215 @@
+"""The conversation that a mission continues from: a fold of the goal's events, the same live as after a restart.
+
+There is no other progress state. A mission feeds each event it has recorded through `apply`; a resumed one feeds it the whole
+log. So what a run knows and what its record says cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+from affidavit.actors.events import Event, Kind, Usage
+from affidavit.actors.goal import GoalSpec, Phase
+from affidavit.actors.models.port import Message, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A tool call on the record that has no result yet.
+
+    Attributes:
+        turn: The turn that asked for it.
+        id: Its toolUseID.
+        name: The tool.
+        input: The arguments as text.
+        args_digest: What its admission is bound to.
+    """
+
+    turn: int
+    id: str
+    name: str
+    input: str
+    args_digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAction:
+    """An admitted action that has not ended on the record.
+
+    Attributes:
+        call: Its correlation id.
+        name: The action.
+        goal: The goal it ran for.
+        trust: Its trust level.
+        turn: Its turn.
+        tool_use_id: The tool call it serves, empty for a model call.
+        idempotent: Whether it may be run again.
+        reserved_tokens: What it had reserved of the token budget.
+    """
+
+    call: int
+    name: str
+    goal: str
+    trust: str
+    turn: int
+    tool_use_id: str
+    idempotent: bool
+    reserved_tokens: int
+
+
+@final
+@dataclass(slots=True)
+class Conversation:
+    """The state of one goal, advanced by `apply` and read by the mission.
+
+    Attributes:
+        spec: The goal, once session.started was seen.
+        started: What session.started says of the configuration.
+        messages: What the model is shown, oldest first.
+        turn: The last turn announced.
+        turn_open: Whether that turn has not completed.
+        answered: Whether the open turn has its assistant message.
+        stop_reason: Why the last assistant message stopped.
+        turn_usage: That message's usage.
+        pending: Tool calls without a result, in call order.
+        open_actions: Admitted actions without an end, by call, in call order; of every goal of the run.
+        used_tokens: Tokens spent by model calls, interrupted ones by their reservation.
+        last_call: The largest correlation id on the record.
+        phase: The root goal's phase.
+        terminal: The standing terminal event.
+    """
+
+    spec: GoalSpec | None = None
+    started: Event | None = None
+    messages: list[Message] = field(default_factory=list)
+    turn: int = 0
+    turn_open: bool = False
+    answered: bool = False
+    stop_reason: str = ""
+    turn_usage: Usage | None = None
+    pending: dict[str, PendingCall] = field(default_factory=dict)
+    open_actions: dict[int, OpenAction] = field(default_factory=dict)
+    used_tokens: int = 0
+    last_call: int = 0
+    phase: Phase = Phase.PENDING
+    terminal: Event | None = None
+
+    @property
+    def last_text(self) -> str:
+        """The model's last words: the answer, when the run ends."""
+        return next((message.text for message in reversed(self.messages) if message.role == "assistant"), "")
+
+    def apply(self, event: Event) -> None:
+        """Fold one event. Events of child goals only count for what the run shares: calls and budget."""
+        shared = _SHARED.get(event.kind)
+        if shared is not None:
+            shared(self, event)
+        own = _OWN.get(event.kind)
+        if own is not None and not event.goal:
+            own(self, event)
+
+
+def fold(events: tuple[Event, ...]) -> Conversation:
+    """Return the conversation that a run's events leave."""
+    conversation = Conversation()
+    for event in events:
+        conversation.apply(event)
+    return conversation
+
+
+def _started(c: Conversation, event: Event) -> None:
+    c.started = event
+    spec = event.detail.get("spec")
+    c.spec = GoalSpec.from_detail(spec) if isinstance(spec, dict) else GoalSpec(event.text)
+    c.messages.append(Message("user", event.text))
+
+
+def _phase(c: Conversation, event: Event) -> None:
+    c.phase = Phase.read(event.detail.get("phase")) or c.phase
+
+
+def _turn_started(c: Conversation, event: Event) -> None:
+    c.turn, c.turn_open, c.answered = event.turn, True, False
+
+
+def _assistant(c: Conversation, event: Event) -> None:
+    blocks = event.detail.get("blocks", "")
+    c.messages.append(Message("assistant", event.text, blocks=blocks if isinstance(blocks, str) else ""))
+    c.answered, c.stop_reason, c.turn_usage = True, event.stop_reason, event.usage
+
+
+def _tool_call(c: Conversation, event: Event) -> None:
+    c.pending[event.tool_use_id] = PendingCall(
+        event.turn, event.tool_use_id, event.tool, event.input, event.args_digest
+    )
+    for index in range(len(c.messages) - 1, -1, -1):
+        message = c.messages[index]
+        if message.role == "assistant":
+            call = ToolCall(event.tool_use_id, event.tool, event.input)
+            c.messages[index] = replace(message, tool_calls=(*message.tool_calls, call))
+            return
+
+
+def _tool_result(c: Conversation, event: Event) -> None:
+    c.pending.pop(event.tool_use_id, None)
+    c.messages.append(Message("tool", event.result, tool_use_id=event.tool_use_id, is_error=event.is_error))
+
+
+def _turn_completed(c: Conversation, event: Event) -> None:
+    c.turn_open = c.turn_open and event.turn < c.turn
+
+
+def _terminal(c: Conversation, event: Event) -> None:
+    c.terminal = event
+
+
+def _admitted(c: Conversation, event: Event) -> None:
+    c.last_call = max(c.last_call, event.call)
+    reserved = event.detail.get("reserved")
+    c.open_actions[event.call] = OpenAction(
+        call=event.call,
+        name=event.action,
+        goal=event.goal,
+        trust=event.trust,
+        turn=event.turn,
+        tool_use_id=event.tool_use_id,
+        idempotent=event.detail.get("idempotent") is True,
+        reserved_tokens=_tokens(reserved),
+    )
+
+
+def _completed(c: Conversation, event: Event) -> None:
+    c.open_actions.pop(event.call, None)
+    c.used_tokens += _tokens(event.detail.get("used"))
+
+
+def _rejected(c: Conversation, event: Event) -> None:
+    c.last_call = max(c.last_call, event.call)
+    c.open_actions.pop(event.call, None)
+
+
+def _tokens(amount: object) -> int:
+    tokens = amount.get("tokens") if isinstance(amount, dict) else None
+    return tokens if isinstance(tokens, int) else 0
+
+
+_Step = Callable[[Conversation, Event], None]
+
+_SHARED: Final[dict[str, _Step]] = {
+    Kind.ACTION_ADMITTED: _admitted,
+    Kind.ACTION_COMPLETED: _completed,
+    Kind.ACTION_REJECTED: _rejected,
+}
+_OWN: Final[dict[str, _Step]] = {
+    Kind.SESSION_STARTED: _started,
+    Kind.GOAL_PHASE: _phase,
+    Kind.TURN_STARTED: _turn_started,
+    Kind.ASSISTANT: _assistant,
+    Kind.TOOL_CALL: _tool_call,
+    Kind.TOOL_RESULT: _tool_result,
+    Kind.TURN_COMPLETED: _turn_completed,
+    Kind.CONVERGED: _terminal,
+    Kind.STALLED: _terminal,
+}

@@ -1,0 +1,89 @@
+"""Finds runs in a log: which there are, how each stands, and which one a person means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from affidavit.actors.codec import decode
+from affidavit.actors.errors import AmbiguousRun, UnknownRun
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.logs.port import LogReader, StreamInfo
+
+LAST = "@last"
+INBOX_SUFFIX = ".inbox"
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """One run as a list shows it.
+
+    Attributes:
+        id: The run's id.
+        objective: What it was asked to do.
+        started: When, Unix nanoseconds, as recorded.
+        state: `converged`, `stalled`, or `unfinished`.
+        events: How many events its stream holds.
+        sealed: How many of them its last seal covers.
+    """
+
+    id: str
+    objective: str
+    started: int
+    state: str
+    events: int
+    sealed: int
+
+
+async def runs(log: LogReader) -> tuple[RunInfo, ...]:
+    """Return every run in the log, oldest first. Inboxes are not runs."""
+    found = [await _describe(log, info) for info in await _streams(log)]
+    return tuple(sorted(found, key=lambda run: (run.started, run.id)))
+
+
+async def find_run(log: LogReader, text: str) -> str:
+    """Return the id of the run that a person means by a unique prefix, a whole id, or `@last` for the newest.
+
+    Raises:
+        UnknownRun: No run is meant by it.
+        AmbiguousRun: Several are; the message names some.
+    """
+    if text == LAST:
+        every = await runs(log)
+        if not every:
+            raise UnknownRun("this store holds no run yet")
+        return every[-1].id
+    meant = [info.stream for info in await _streams(log, text)] if text else []
+    if text in meant:
+        return text
+    if not meant:
+        raise UnknownRun(f"no run begins with {text!r}; `affidavit sessions` lists them")
+    if len(meant) > 1:
+        shown = ", ".join(meant[:_SHOWN]) + (", ..." if len(meant) > _SHOWN else "")
+        raise AmbiguousRun(f"{len(meant)} runs begin with {text!r}: {shown}")
+    return meant[0]
+
+
+async def _streams(log: LogReader, prefix: str = "") -> list[StreamInfo]:
+    return [info for info in await log.list(prefix) if not info.stream.endswith(INBOX_SUFFIX)]
+
+
+async def _describe(log: LogReader, info: StreamInfo) -> RunInfo:
+    first = await _event(log, info.stream, 1)
+    terminal = await _event(log, info.stream, info.terminal_seq) if info.terminal_seq else None
+    state = (
+        "unfinished" if terminal is None else "converged" if terminal.kind == Kind.CONVERGED else "stalled"
+    )
+    return RunInfo(
+        id=info.stream,
+        objective=first.text if first else "",
+        started=first.time if first else 0,
+        state=state,
+        events=info.tip,
+        sealed=info.sealed_size,
+    )
+
+
+async def _event(log: LogReader, stream: str, seq: int) -> Event | None:
+    found = await log.read(stream, seq - 1, 1)
+    return decode(found[0].data) if found else None

@@ -1,0 +1,107 @@
+"""Takes evidence out of a log: the sealed record of a run, and the proof of one of its events. Reads alone; needs no key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from affidavit.actors.codec import decode
+from affidavit.actors.errors import SealRefused, UnknownRun
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.history import rows
+from affidavit.actors.logs.port import LogReader, Row
+from affidavit.actors.run_state import size_of
+from affidavit.crypto.event_proof import encode_event_proof
+from affidavit.crypto.hashing import leaf_hash
+from affidavit.crypto.merkle import Tree
+from affidavit.crypto.record import encode_record
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote.
+
+    Attributes:
+        size: How many events the record holds, from seq 1.
+        root: The signed root.
+        kid: The id of the key that signed it.
+        tip: The seq of the last event on the stream; what lies beyond `size` is not in the record.
+    """
+
+    size: int
+    root: bytes
+    kid: bytes
+    tip: int
+
+
+@dataclass(frozen=True, slots=True)
+class _SealedRun:
+    stored: tuple[Row, ...]
+    seal: Event
+    checkpoint: bytes
+
+
+async def export(log: LogReader, run_id: str, file: BinaryIO) -> Exported:
+    """Write the run's record, events 1 to the size of its last seal and the signed checkpoint over them.
+
+    Args:
+        log: Where the run is.
+        run_id: The run's whole id.
+        file: Where the record goes, opened for writing bytes.
+
+    Raises:
+        UnknownRun: There is no such run.
+        SealRefused: The run was never sealed.
+        OSError: The file could not be written.
+    """
+    run = await _sealed_run(log, run_id)
+    size = size_of(run.seal)
+    file.write(encode_record([row.data for row in run.stored[:size]], run.checkpoint))
+    return Exported(size, _octets(run.seal, "root"), _octets(run.seal, "kid"), len(run.stored))
+
+
+async def prove(log: LogReader, run_id: str, seq: int) -> bytes:
+    """Return the proof of one event under the run's last seal: the event, its path to the root, and the signed root.
+
+    Args:
+        log: Where the run is.
+        run_id: The run's whole id.
+        seq: Which event, from 1.
+
+    Raises:
+        UnknownRun: There is no such run.
+        SealRefused: No seal covers that event.
+    """
+    run = await _sealed_run(log, run_id)
+    size = size_of(run.seal)
+    if not 1 <= seq <= size:
+        raise SealRefused(f"the last seal of run {run_id} covers events 1 to {size}, not {seq}")
+    tree = Tree()
+    for row in run.stored[:size]:
+        tree.append(leaf_hash(row.data))
+    index = seq - 1
+    return encode_event_proof(
+        size=size,
+        index=index,
+        canonical=run.stored[index].data,
+        inclusion=tree.inclusion(index, size),
+        checkpoint=run.checkpoint,
+    )
+
+
+async def _sealed_run(log: LogReader, run_id: str) -> _SealedRun:
+    stored = await rows(log, run_id)
+    if not stored:
+        raise UnknownRun(f"there is no run {run_id}")
+    for row in reversed(stored):
+        event = decode(row.data)
+        if event.kind == Kind.RECORD_SEALED:
+            return _SealedRun(stored, event, _octets(event, "checkpoint"))
+    raise SealRefused(f"run {run_id} was never sealed")
+
+
+def _octets(event: Event, key: str) -> bytes:
+    value = event.detail.get(key)
+    if not isinstance(value, bytes):
+        raise SealRefused(f"the record.sealed event at seq {event.seq} holds no {key}")
+    return value

@@ -1,0 +1,251 @@
+"""The host: the composition root of a program that runs sessions. Log, bus, sealer and sessions, closed inside-out.
+
+Each run is driven by a task of the host's own, with its own session and its own runtime. A run that fails takes no other down;
+the program hears of it through `on_failure`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Final, final
+
+import trio
+
+from affidavit.actors.buses.memory import MemoryBus
+from affidavit.actors.buses.port import Bus
+from affidavit.actors.clock import Clock, SystemClock
+from affidavit.actors.errors import HostFailed, RunParked, Stalled, UnknownRun
+from affidavit.actors.events import Event
+from affidavit.actors.goal import GoalKey, GoalSpec
+from affidavit.actors.ids import check_run_id, new_run_id
+from affidavit.actors.logs.port import Log
+from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.nurseries import open_owned_nursery
+from affidavit.actors.runtime import GoalRuntime, MissionExecutor, open_runtime
+from affidavit.actors.sealer import Sealer, open_sealer
+from affidavit.actors.session import DEFAULT_POLL, DEFAULT_STREAM_POLL, Session, open_session
+from affidavit.actors.signers.port import Signer
+
+logger = logging.getLogger(__name__)
+
+OnFailure = Callable[[str, Exception], None]
+
+
+@final
+class Run:
+    """A run that this host drives. It stays readable after its session has closed, until the host closes."""
+
+    def __init__(self, session: Session) -> None:
+        """Use `Host.submit` or `Host.resume`."""
+        self.session: Final = session
+        self.ended: Final = trio.Event()
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.session.id
+
+    async def closed(self) -> None:
+        """Wait until the session has ended and its record is sealed, as far as that was possible."""
+        await self.ended.wait()
+
+
+Begin = Callable[[Session, GoalRuntime], Awaitable[object]]
+
+
+@final
+class Host:
+    """Runs sessions over one log. Made by `open_host`."""
+
+    def __init__(
+        self,
+        log: Log,
+        bus: Bus,
+        sealer: Sealer | None,
+        clock: Clock,
+        nursery: trio.Nursery,
+        on_failure: OnFailure,
+        polls: tuple[float, float],
+    ) -> None:
+        """Use `open_host`."""
+        self.log: Final = log
+        self.bus: Final = bus
+        self._sealer = sealer
+        self._clock = clock
+        self._nursery = nursery
+        self._on_failure = on_failure
+        self._polls = polls
+        self._runs: dict[str, Run] = {}
+
+    async def submit(self, spec: GoalSpec, config: MissionConfig, *, id: str | None = None) -> Run:
+        """Start a new run and return once its session.started is durable and its goal is being driven.
+
+        Args:
+            spec: The goal.
+            config: Model, tools and limits.
+            id: The run's id; a fresh UUIDv7 by default.
+
+        Raises:
+            ValueError: The id is not one token.
+            RuntimeError: A run of this id exists.
+            RunOwned: Another owner has the run.
+            LogError: The run could not be recorded.
+        """
+        run_id = check_run_id(id) if id is not None else new_run_id(self._clock.now_ns())
+
+        async def begin(session: Session, runtime: GoalRuntime) -> None:
+            await session.submit(runtime, spec)
+
+        return await self._start(run_id, config, begin, accept_changes=False)
+
+    async def resume(self, run_id: str, config: MissionConfig, *, accept_changes: bool = False) -> Run:
+        """Take over a run that nobody drives and continue it from what its log says. A finished run is only sealed.
+
+        Args:
+            run_id: The run's whole id.
+            config: Model, tools and limits.
+            accept_changes: Whether it may go on with a model, tools or policy other than it started with.
+
+        Raises:
+            UnknownRun: There is no such run.
+            RunOwned: Another owner has it.
+            ResumeRefused: Something changed that was not accepted.
+            LogError: The run could not be read or recorded.
+        """
+        await self._require(run_id)
+
+        async def begin(session: Session, runtime: GoalRuntime) -> None:
+            await session.resume(runtime, GoalKey(run_id))
+
+        return await self._start(run_id, config, begin, accept_changes=accept_changes)
+
+    async def seal(self, run_id: str) -> Event:
+        """Seal a run that nobody drives, having closed what its last driver left open.
+
+        Returns:
+            The record.sealed event.
+
+        Raises:
+            UnknownRun: There is no such run.
+            RunOwned: Another owner has it.
+            RuntimeError: The host has no signer.
+            VerificationError: The record does not verify.
+        """
+        await self._require(run_id)
+        async with self._session(run_id) as session:
+            return await session.seal()
+
+    def run(self, run_id: str) -> Run | None:
+        """Return a run that this host has driven, or None."""
+        return self._runs.get(run_id)
+
+    async def _require(self, run_id: str) -> None:
+        if await self.log.info(run_id) is None:
+            raise UnknownRun(f"there is no run {run_id}")
+
+    def _session(self, run_id: str) -> AbstractAsyncContextManager[Session]:
+        poll_interval, stream_poll = self._polls
+        return open_session(
+            self.log,
+            self.bus,
+            id=run_id,
+            clock=self._clock,
+            poll_interval=poll_interval,
+            stream_poll=stream_poll,
+            sealer=self._sealer,
+        )
+
+    async def _start(self, run_id: str, config: MissionConfig, begin: Begin, *, accept_changes: bool) -> Run:
+        drive = partial(self._drive, run_id, config, begin, accept_changes=accept_changes)
+        run: Run = await self._nursery.start(drive, name=f"run {run_id}")
+        return run
+
+    async def _drive(  # noqa: ASYNC114  # started in this nursery alone, below
+        self,
+        run_id: str,
+        config: MissionConfig,
+        begin: Begin,
+        *,
+        accept_changes: bool,
+        task_status: trio.TaskStatus[Run],
+    ) -> None:
+        run: Run | None = None
+        try:
+            async with AsyncExitStack() as stack:
+                session = await stack.enter_async_context(self._session(run_id))
+                executor = MissionExecutor(config, observer=session.reporter)
+                runtime = await stack.enter_async_context(
+                    open_runtime(executor, self.log, accept_changes=accept_changes)
+                )
+                await begin(session, runtime)
+                run = self._runs[run_id] = Run(session)
+                task_status.started(run)
+                await _until_ended(session)
+        except Exception as error:
+            if run is None:
+                # Nobody has the run yet: the failure belongs to the caller of submit or resume.
+                raise
+            self._on_failure(run_id, error)
+        finally:
+            if run is not None:
+                run.ended.set()
+
+
+async def _until_ended(session: Session) -> None:
+    try:
+        await session.wait()
+    except (Stalled, RunParked):
+        return
+
+
+def _log_failure(run_id: str, error: Exception) -> None:
+    logger.error("run %s failed: %s", run_id, error, exc_info=error)
+
+
+@asynccontextmanager
+async def open_host(
+    log: Log,
+    bus: Bus | None = None,
+    *,
+    signer: Signer | None = None,
+    clock: Clock | None = None,
+    on_failure: OnFailure = _log_failure,
+    poll_interval: float = DEFAULT_POLL,
+    stream_poll: float = DEFAULT_STREAM_POLL,
+) -> AsyncIterator[Host]:
+    """Open a host over a log, and close it inside-out: runs are parked, then the sealer ends; the log is the caller's.
+
+    Args:
+        log: Where everything is recorded.
+        bus: Where readers are woken; one within this process by default.
+        signer: Signs records; None leaves runs unsealed.
+        clock: Times polls and events.
+        on_failure: Called with a run's id and the error when its session failed. It must not raise.
+        poll_interval: Seconds between two looks at a goal's status.
+        stream_poll: Seconds after which a reader re-reads the log without a wake.
+
+    Yields:
+        The host.
+
+    Raises:
+        HostFailed: A task of the host failed; the cause says why.
+        BaseException: The body's own exception, as itself.
+    """
+    try:
+        async with AsyncExitStack() as stack:
+            sealer = await stack.enter_async_context(open_sealer(log, signer)) if signer is not None else None
+            nursery = await stack.enter_async_context(open_owned_nursery())
+            yield Host(
+                log,
+                bus or MemoryBus(),
+                sealer,
+                clock or SystemClock(),
+                nursery,
+                on_failure,
+                (poll_interval, stream_poll),
+            )
+    except BaseExceptionGroup as group:
+        raise HostFailed("a task of the host failed") from group

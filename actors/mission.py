@@ -1,0 +1,153 @@
+"""A mission: one goal driven turn by turn. Ask the model, run the tools it asks for in order, go on until it is done.
+
+It holds no progress of its own. Each step looks at the conversation, which is a fold of the log, and does the next thing that
+the conversation lacks; so the step after a restart is the step that the crash prevented.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from affidavit.actors.admission import StepBudget, TokenBudget
+from affidavit.actors.conversation import Conversation
+from affidavit.actors.dispatch import Dispatcher
+from affidavit.actors.errors import ResumeRefused
+from affidavit.actors.events import Event, FaultClass, Kind
+from affidavit.actors.goal import GoalSpec, GoalStatus, Phase
+from affidavit.actors.mission_config import MissionConfig, changed_digests, grant_of
+from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.mission_tools import ToolStep
+from affidavit.actors.mission_turn import ModelStep, TurnFailed
+from affidavit.actors.recovery import cancelling_events, closing_events, turn_completed
+from affidavit.actors.reporter import Reporter
+
+
+@final
+class Mission:
+    """One goal, ready to be driven by a runtime."""
+
+    def __init__(self, config: MissionConfig, conversation: Conversation, reporter: Reporter) -> None:
+        """Take up a conversation where it stands.
+
+        Raises:
+            ResumeRefused: The conversation was never opened, so there is no goal in it.
+        """
+        if conversation.spec is None:
+            raise ResumeRefused("this stream holds no goal to drive")
+        spec = conversation.spec
+        self._config = config
+        self._spec = spec
+        self._ledger = MissionLedger(conversation, reporter)
+        grant = grant_of(spec)
+        limits = (StepBudget(spec.max_steps), TokenBudget(spec.max_tokens))
+        self._dispatcher = Dispatcher(self._ledger, grant, limits)
+        self._turns = ModelStep(config, spec, grant, self._ledger, self._dispatcher)
+        self._tools = ToolStep(config, self._ledger, self._dispatcher)
+
+    @property
+    def spec(self) -> GoalSpec:
+        """The goal as it stands on the record."""
+        return self._spec
+
+    @property
+    def status(self) -> GoalStatus:
+        """How the goal stands on the record."""
+        conversation = self._ledger.conversation
+        return GoalStatus(conversation.phase, conversation.last_text, conversation.turn)
+
+    def set_stop_fault(self, fault: str) -> None:
+        """Say what a begun action is closed with if the mission is now cancelled."""
+        self._dispatcher.stop_fault = fault
+
+    def check_unchanged(self, *, accept_changes: bool) -> tuple[str, ...]:
+        """Compare model, tools, policy and configuration with those that the run started with.
+
+        Returns:
+            The names of the parts that changed, if that is accepted.
+
+        Raises:
+            ResumeRefused: Something changed and that is not accepted.
+        """
+        started = self._ledger.conversation.started
+        recorded = started.detail.get("digests") if started is not None else None
+        changed = changed_digests(recorded, self._config.digests(self._spec))
+        if changed and not accept_changes:
+            raise ResumeRefused(
+                f"this run started with another {' and '.join(changed)}; resume it with the same, or accept the change"
+            )
+        return changed
+
+    async def begin(self, changed: tuple[str, ...] = ()) -> None:
+        """Record that the goal is being driven, having first closed what an earlier driver left open.
+
+        Args:
+            changed: The parts of the configuration whose change was accepted.
+        """
+        events = list(closing_events(self._ledger.conversation))
+        if changed or self._ledger.conversation.phase is Phase.PENDING:
+            detail: dict[str, object] = {"phase": str(Phase.RUNNING)}
+            if changed:
+                detail |= {"changed": list(changed), "digests": self._config.digests(self._spec)}
+            events.append(Event(Kind.GOAL_PHASE, detail=detail))
+        if events:
+            await self._ledger.record(*events)
+
+    async def step(self) -> GoalStatus:
+        """Do the next thing that the conversation lacks.
+
+        Returns:
+            Running, or the terminal status that the mission has come to; `finish` records it.
+
+        Raises:
+            LogError: The record could not be extended; the run can be resumed from what stands.
+
+        Cancellation: a begun action is closed on the record, see `Dispatcher.govern`.
+        """
+        conversation = self._ledger.conversation
+        pending = next(iter(conversation.pending.values()), None)
+        if pending is not None:
+            await self._tools.run(pending)
+        elif conversation.answered and conversation.turn_open:
+            await self._ledger.record(turn_completed(conversation))
+        elif conversation.answered and conversation.messages[-1].role == "assistant":
+            return self._verdict()
+        else:
+            try:
+                await self._turns.run()
+            except TurnFailed as failure:
+                return self._stalled(str(failure), failure.error_class)
+        return GoalStatus(Phase.RUNNING, steps=conversation.turn)
+
+    async def finish(self, status: GoalStatus) -> None:
+        """Record the terminal phase. The session adds its terminal event in the same append."""
+        detail: dict[str, object] = {
+            "phase": str(status.phase),
+            "message": status.message,
+            "steps": status.steps,
+        }
+        event = Event(Kind.GOAL_PHASE, error_class=status.error_class, detail=detail)
+        await self._ledger.record(event)
+
+    async def close_as_cancelled(self) -> None:
+        """Answer every open tool call as cancelled, so that the transcript of a cancelled run is whole."""
+        events = (*closing_events(self._ledger.conversation),)
+        if events:
+            await self._ledger.record(*events)
+        events = cancelling_events(self._ledger.conversation)
+        if events:
+            await self._ledger.record(*events)
+
+    def _verdict(self) -> GoalStatus:
+        """Judge a turn that asked for no tool. An answer that is empty or was cut short is no answer."""
+        conversation = self._ledger.conversation
+        if conversation.stop_reason == "max_tokens":
+            return self._stalled(
+                f"the answer was cut off at {self._spec.max_output_tokens} output tokens",
+                FaultClass.BUDGET_EXCEEDED,
+            )
+        if not conversation.last_text.strip():
+            return self._stalled("the model ended its turn without an answer", FaultClass.TERMINAL)
+        return GoalStatus(Phase.CONVERGED, conversation.last_text, conversation.turn)
+
+    def _stalled(self, reason: str, error_class: str) -> GoalStatus:
+        return GoalStatus(Phase.STALLED, reason, self._ledger.conversation.turn, error_class)

@@ -1,0 +1,76 @@
+"""How a mission is put together, and the digests that let a resumed one prove that it is still the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+from affidavit.actors.admission import CapabilityGrant
+from affidavit.actors.clock import Clock, SystemClock
+from affidavit.actors.goal import GoalSpec
+from affidavit.actors.models.port import Model
+from affidavit.actors.text import DEFAULT_TEXT_LIMIT
+from affidavit.actors.toolbox.registry import Toolbox
+from affidavit.crypto import cbor
+
+DEFAULT_ATTEMPTS: Final = 3
+DEFAULT_TOOL_SECONDS: Final = 60.0
+DEFAULT_BACKOFF_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class MissionConfig:
+    """What a mission runs with.
+
+    Attributes:
+        model: The model to ask.
+        toolbox: The tools that exist for it.
+        clock: Times the waits between attempts.
+        attempts: How often one model turn is tried while its failures are transient.
+        backoff_seconds: The wait before the second attempt; it doubles from one to the next.
+        tool_seconds: How long one tool call may take.
+        text_limit: The most UTF-8 bytes of a text that are recorded and shown.
+    """
+
+    model: Model
+    toolbox: Toolbox = field(default_factory=Toolbox)
+    clock: Clock = field(default_factory=SystemClock)
+    attempts: int = DEFAULT_ATTEMPTS
+    backoff_seconds: float = DEFAULT_BACKOFF_SECONDS
+    tool_seconds: float = DEFAULT_TOOL_SECONDS
+    text_limit: int = DEFAULT_TEXT_LIMIT
+
+    def describe(self, spec: GoalSpec) -> Mapping[str, object]:
+        """Return what session.started says of the configuration: the model's name and one digest for each part."""
+        return {"model": self.model.name, "digests": self.digests(spec)}
+
+    def digests(self, spec: GoalSpec) -> dict[str, bytes]:
+        """Return the SHA-256 digests of model, tools, policy and configuration."""
+        grant = grant_of(spec)
+        return {
+            "model": self.model.digest,
+            "tools": self.toolbox.digest,
+            "policy": _digest([grant.digest, spec.max_steps, spec.max_tokens]),
+            "configuration": _digest([spec.system, spec.max_output_tokens, self.text_limit]),
+        }
+
+
+def grant_of(spec: GoalSpec) -> CapabilityGrant:
+    """Return the capability grant that a goal states."""
+    return CapabilityGrant(None if spec.tools is None else frozenset(spec.tools))
+
+
+def changed_digests(recorded: object, now: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return the names of the parts that differ from what a run recorded when it started.
+
+    Only what was recorded is compared: a part that an earlier version did not name cannot have changed.
+    """
+    if not isinstance(recorded, Mapping):
+        return ()
+    return tuple(name for name, digest in now.items() if name in recorded and recorded[name] != digest)
+
+
+def _digest(value: object) -> bytes:
+    return sha256(cbor.encode(value)).digest()

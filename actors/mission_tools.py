@@ -1,0 +1,111 @@
+"""One tool call of a mission: look it up, run it through the waist within its time, record its result.
+
+Nothing that a tool does may break the session: a tool that fails, crashes, hangs or answers with garbage has a result on the
+record like any other, and the model is shown exactly that.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import trio
+
+from affidavit.actors.admission import Action, Denial
+from affidavit.actors.conversation import PendingCall
+from affidavit.actors.dispatch import Dispatcher, Done
+from affidavit.actors.errors import ToolFailed
+from affidavit.actors.events import Event, FaultClass, Kind, Trust
+from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.recovery import CANCELLED_TEXT, INTERRUPTED_TEXT, result_events, unanswered
+from affidavit.actors.text import fit
+from affidavit.actors.toolbox.arguments import validate_arguments
+from affidavit.actors.toolbox.port import Tool
+
+_MAX_NAME: Final = 200
+
+
+@final
+class ToolStep:
+    """Runs a mission's tool calls."""
+
+    def __init__(self, config: MissionConfig, ledger: MissionLedger, dispatcher: Dispatcher) -> None:
+        """Bind to one mission."""
+        self._config = config
+        self._ledger = ledger
+        self._dispatcher = dispatcher
+
+    async def run(self, call: PendingCall) -> None:
+        """Run one pending call, or record why it was refused.
+
+        Raises:
+            LogError: It could not be recorded.
+        """
+        tool = self._config.toolbox.get(call.name)
+        action = Action(
+            name=call.name[:_MAX_NAME],
+            trust=tool.trust if tool else Trust.UNTRUSTED,
+            turn=call.turn,
+            tool_use_id=call.id,
+            args_digest=call.args_digest,
+            idempotent=tool.idempotent if tool else False,
+            known=tool is not None,
+        )
+
+        async def work() -> Done[None]:
+            if tool is None:
+                raise AssertionError("the grant refuses a tool that does not exist")
+            return await self._work(tool, call)
+
+        await self._dispatcher.govern(
+            action,
+            work,
+            refused=lambda denial: self._refused(call, denial),
+            stopped=lambda fault: self._stopped(call, fault, action),
+        )
+
+    async def _work(self, tool: Tool, call: PendingCall) -> Done[None]:
+        limit = self._config.tool_seconds
+        try:
+            arguments = validate_arguments(tool.spec, call.input)
+            with trio.fail_after(limit):
+                text = await tool.run(arguments)
+        except trio.TooSlowError:
+            return self._failed(call, f"{call.name} did not finish within {limit:g} s", "timeout")
+        except ToolFailed as error:
+            return self._failed(call, str(error), "tool_failed")
+        except (
+            Exception
+        ) as error:  # a tool is outside code: whatever it raises is its result, never the session's end
+            return self._failed(call, f"{call.name} crashed: {type(error).__name__}: {error}", "tool_crashed")
+        return Done(None, events=self._results(call, str(text), is_error=False))
+
+    def _failed(self, call: PendingCall, text: str, code: str) -> Done[None]:
+        events = self._results(call, text, is_error=True)
+        return Done(None, events=events, error_class=FaultClass.TERMINAL, error_code=code)
+
+    def _results(self, call: PendingCall, text: str, *, is_error: bool) -> tuple[Event, ...]:
+        shown, cut = fit(text, self._config.text_limit)
+        result = Event(
+            Kind.TOOL_RESULT,
+            turn=call.turn,
+            tool=call.name,
+            tool_use_id=call.id,
+            result=shown,
+            is_error=is_error,
+            detail={"cut": cut.as_detail()} if cut else {},
+        )
+        return result_events(self._ledger.conversation, result)
+
+    def _refused(self, call: PendingCall, denial: Denial) -> tuple[Event, ...]:
+        return self._results(call, f"refused: {denial.reason}", is_error=True)
+
+    def _stopped(self, call: PendingCall, fault: str, action: Action) -> tuple[Event, ...]:
+        """Answer a call whose work was cancelled, unless it may simply be run again when the run is resumed."""
+        if fault == FaultClass.CANCELLED:
+            text = CANCELLED_TEXT
+        elif action.idempotent:
+            return ()
+        else:
+            text = INTERRUPTED_TEXT
+        return result_events(self._ledger.conversation, unanswered(call.id, call.name, call.turn, text))

@@ -1,0 +1,76 @@
+"""Closes what a run that stopped half-way left open on its record. Pure: events in, the closing events out.
+
+Only the owner of a run may record them. They say what is known: that the action was admitted, and that its end was not seen.
+"""
+
+from __future__ import annotations
+
+from affidavit.actors.admission import MODEL_ACTION
+from affidavit.actors.conversation import Conversation, OpenAction
+from affidavit.actors.events import Event, FaultClass, Kind
+
+INTERRUPTED_TEXT = "interrupted: this call had begun when the run stopped, and whether it took effect is unknown. "
+    "It was not run again."
+CANCELLED_TEXT = "cancelled: the run was stopped before this call ended."
+
+
+def turn_completed(conversation: Conversation) -> Event:
+    """Return the event that ends the open turn."""
+    return Event(
+        Kind.TURN_COMPLETED,
+        turn=conversation.turn,
+        stop_reason=conversation.stop_reason,
+        usage=conversation.turn_usage,
+    )
+
+
+def result_events(conversation: Conversation, *results: Event) -> tuple[Event, ...]:
+    """Return tool results, and with them the end of the turn if they answer its last open calls."""
+    answered = {result.tool_use_id for result in results}
+    left = conversation.pending.keys() - answered
+    return results if left or not conversation.turn_open else (*results, turn_completed(conversation))
+
+
+def closing_events(conversation: Conversation) -> tuple[Event, ...]:
+    """Return the ends of all actions that have begun and not ended, as interrupted.
+
+    A tool call that is not idempotent is answered too, so that nobody runs it again. One that is stays open, and resuming runs
+    it anew.
+    """
+    events: list[Event] = []
+    results: list[Event] = []
+    for action in conversation.open_actions.values():
+        events.append(_interrupted(action))
+        call = conversation.pending.get(action.tool_use_id)
+        if call is not None and not action.idempotent and not action.goal:
+            results.append(unanswered(call.id, call.name, call.turn, INTERRUPTED_TEXT))
+    if results:
+        events.extend(result_events(conversation, *results))
+    return tuple(events)
+
+
+def cancelling_events(conversation: Conversation) -> tuple[Event, ...]:
+    """Return what a cancelled run still owes its transcript: an answer to each open tool call."""
+    results = [unanswered(c.id, c.name, c.turn, CANCELLED_TEXT) for c in conversation.pending.values()]
+    return result_events(conversation, *results) if results else ()
+
+
+def unanswered(tool_use_id: str, tool: str, turn: int, text: str) -> Event:
+    """Return the result of a call that was given none."""
+    return Event(Kind.TOOL_RESULT, tool_use_id=tool_use_id, tool=tool, turn=turn, result=text, is_error=True)
+
+
+def _interrupted(action: OpenAction) -> Event:
+    # An interrupted model call may have been billed in full, so it has spent its reservation.
+    spent = action.reserved_tokens if action.name == MODEL_ACTION else 0
+    return Event(
+        Kind.ACTION_COMPLETED,
+        action=action.name,
+        call=action.call,
+        trust=action.trust,
+        goal=action.goal,
+        turn=action.turn,
+        tool_use_id=action.tool_use_id,
+        error_class=FaultClass.INTERRUPTED,
+        detail={"used": {"tokens": spent}} if spent else {},
+    )

@@ -1,0 +1,28 @@
+"""The reporter port: the one way in which whatever drives a run puts events on the run's stream."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from affidavit.actors.events import Event
+
+
+class Reporter(Protocol):
+    """Records a run's events; `Session.reporter` is one. Any loop that calls it can be streamed and sealed."""
+
+    async def report(self, *events: Event) -> tuple[Event, ...]:
+        """Record events in one append, all or none, and return when they are durable. The only back-pressure there is.
+
+        Args:
+            events: In order. Their seq, time and actor are assigned by the stream.
+
+        Returns:
+            The events as recorded, in the same order: outside text repaired, the derived digests filled in.
+
+        Raises:
+            LogError: They could not be recorded; the session stops and its run can be resumed.
+            RuntimeError: The run is finished, or was never opened.
+
+        Cancellation: Cancelled means that nothing was recorded.
+        """
+        ...

@@ -1,0 +1,127 @@
+"""What a session knows of its own run: a fold of what is on its stream, and the rules for what may still be added.
+
+Two rules live here. Nothing but the life of the record follows a terminal event. And a terminal phase of the root goal never
+stands alone: the session's terminal event is put beside it, in the same append, exactly once.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import trio
+
+from affidavit.actors.errors import RunCancelled, RunFinished, Stalled
+from affidavit.actors.events import RECORD_KINDS, TERMINAL_KINDS, Event, FaultClass, Kind
+from affidavit.actors.goal import Phase
+from affidavit.actors.projection import Projection, reduce
+
+
+@final
+class RunState:
+    """Folded by the session's stream observer, in commit order."""
+
+    def __init__(self) -> None:
+        """Begin with an empty stream."""
+        self.projection = Projection()
+        self.opened = False
+        self.terminal: Event | None = None
+        self.ended_phase: Event | None = None
+        self.last_seal: Event | None = None
+        # The size of the last seal that was checked, whatever came of it.
+        self.checked_size = 0
+        # Set once the run has nothing more to wait for: its terminal event stands, or its session has stopped.
+        self.done = trio.Event()
+
+    def apply(self, event: Event) -> None:
+        """Fold one durable event."""
+        self.projection = reduce(self.projection, event)
+        if event.kind == Kind.SESSION_STARTED:
+            self.opened = True
+        elif event.kind == Kind.USER_MESSAGE:
+            self.terminal = self.ended_phase = None
+            self.done = trio.Event()
+        elif event.kind in TERMINAL_KINDS:
+            self.terminal = event
+            self.done.set()
+        elif is_end_of_goal(event):
+            self.ended_phase = event
+        elif event.kind == Kind.RECORD_SEALED:
+            self.last_seal = event
+        elif event.kind in RECORD_KINDS:
+            self.checked_size = max(self.checked_size, size_of(event))
+
+    def admit(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Check that events may be added now, and add the terminal event that a terminal phase brings with it.
+
+        Raises:
+            RuntimeError: The session was not opened with an objective yet.
+            RunFinished: The run's terminal event stands.
+        """
+        about_the_run = [event for event in events if event.kind not in RECORD_KINDS]
+        if not about_the_run:
+            return events
+        first = about_the_run[0].kind
+        if not self.opened and first != Kind.SESSION_STARTED:
+            raise RuntimeError("nothing can be reported before the session was submitted or resumed")
+        if self.opened and first == Kind.SESSION_STARTED:
+            raise RuntimeError("this session was opened already; resume it")
+        if self.terminal is not None and first != Kind.USER_MESSAGE:
+            raise RunFinished(f"the run ended at seq {self.terminal.seq}; nothing can be reported on it")
+        return _with_terminal(events)
+
+    def outcome(self) -> str:
+        """Return the final answer of a run whose terminal event stands.
+
+        Raises:
+            RunCancelled: It was cancelled.
+            Stalled: It stalled.
+            RuntimeError: No terminal event stands.
+        """
+        terminal = self.terminal
+        if terminal is None:
+            raise RuntimeError("the run has no terminal event")
+        if terminal.kind == Kind.CONVERGED:
+            return terminal.text
+        kind = RunCancelled if terminal.error_class == FaultClass.CANCELLED else Stalled
+        raise kind(terminal.err, terminal.error_class)
+
+    @property
+    def unsealed(self) -> bool:
+        """Whether there are events of the run that no seal covers. Events about the record alone never call for one."""
+        return self.projection.events > self.projection.sealed_through
+
+
+def is_end_of_goal(event: Event) -> bool:
+    """Tell whether an event says that the run's root goal has reached a terminal phase."""
+    phase = Phase.read(event.detail.get("phase"))
+    return event.kind == Kind.GOAL_PHASE and not event.goal and phase is not None and phase.terminal
+
+
+def terminal_event(phase: Event) -> Event:
+    """Return the session's terminal event for the root goal's terminal phase."""
+    message = phase.detail.get("message")
+    text = message if isinstance(message, str) else ""
+    if phase.detail.get("phase") == Phase.CONVERGED:
+        return Event(Kind.CONVERGED, text=text)
+    return Event(Kind.STALLED, err=text, error_class=phase.error_class, principal=phase.principal)
+
+
+def size_of(event: Event) -> int:
+    """Return the tree size that a record.* event speaks of, 0 if it names none."""
+    size = event.detail.get("size")
+    return size if isinstance(size, int) else 0
+
+
+def _with_terminal(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    out: list[Event] = []
+    ended = False
+    for event in events:
+        if event.kind in TERMINAL_KINDS:
+            if ended:
+                continue
+            ended = True
+        out.append(event)
+        if is_end_of_goal(event) and not ended:
+            out.append(terminal_event(event))
+            ended = True
+    return tuple(out)

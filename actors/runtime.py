@@ -1,0 +1,196 @@
+"""Our goal runtime: drives each goal in a task of its own, step by step, Pending > Running > Converged | Stalled.
+
+It never writes to a stream; its missions report, and the session writes. One goal that fails harms no other: the failure is
+kept and raised to whoever asks for that goal's status, which is the session that watches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final, final
+
+import trio
+
+from affidavit.actors.conversation import fold
+from affidavit.actors.errors import LogError, RunFinished
+from affidavit.actors.events import FaultClass
+from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
+from affidavit.actors.history import history
+from affidavit.actors.logs.port import LogReader
+from affidavit.actors.mission import Mission
+from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.nurseries import open_owned_nursery
+from affidavit.actors.reporter import Reporter
+
+STOP_GRACE: Final = 5.0
+
+
+@final
+class MissionExecutor:
+    """Makes missions from one configuration; the part of the runtime that knows of models and tools."""
+
+    def __init__(self, config: MissionConfig, *, observer: Reporter | None = None) -> None:
+        """Set what its missions run with.
+
+        Args:
+            config: Model, tools and limits.
+            observer: Where the missions report, in place of the reporter that the session hands over.
+        """
+        self._config = config
+        self._observer = observer
+
+    def describe(self, spec: GoalSpec) -> Mapping[str, object]:
+        """Return what session.started says of the configuration."""
+        return self._config.describe(spec)
+
+    async def mission(self, key: GoalKey, reporter: Reporter, log: LogReader) -> Mission:
+        """Return the goal's mission, standing where its stream stands.
+
+        Raises:
+            ResumeRefused: The stream holds no goal.
+        """
+        conversation = fold(await history(log, key.name))
+        return Mission(self._config, conversation, self._observer or reporter)
+
+
+@final
+class _Driven:
+    """One goal and the task that drives it. The task owns `status` and `failure`; `stop` owns the scope."""
+
+    def __init__(self, mission: Mission) -> None:
+        self.mission = mission
+        self.scope = trio.CancelScope()
+        self.ended = trio.Event()
+        self.status = mission.status
+        self.failure: Exception | None = None
+
+
+@final
+class GoalRuntime:
+    """Drives goals while its `open_runtime` block lasts. Implements the `Runtime` port."""
+
+    def __init__(
+        self, executor: MissionExecutor, log: LogReader, nursery: trio.Nursery, *, accept_changes: bool
+    ) -> None:
+        """Use `open_runtime`."""
+        self._executor = executor
+        self._log = log
+        self._nursery = nursery
+        self._accept_changes = accept_changes
+        self._goals: dict[str, _Driven] = {}
+
+    def describe(self, spec: GoalSpec) -> Mapping[str, object]:
+        """Return what session.started says of the configuration."""
+        return self._executor.describe(spec)
+
+    async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
+        """Begin to drive the goal whose session.started is on the stream named `spec.name`.
+
+        Raises:
+            RuntimeError: The goal is being driven already.
+            ResumeRefused: The stream holds no goal.
+        """
+        key = GoalKey(spec.name)
+        await self._begin(key, reporter, ())
+        return key
+
+    async def resume(self, key: GoalKey, reporter: Reporter) -> None:
+        """Drive a goal on from what is on its stream.
+
+        Raises:
+            RuntimeError: The goal is being driven already.
+            ResumeRefused: The stream holds no goal, or model, tools or policy are not those it started with.
+        """
+        await self._begin(key, reporter, None)
+
+    async def _begin(self, key: GoalKey, reporter: Reporter, changed: tuple[str, ...] | None) -> None:
+        earlier = self._goals.get(key.name)
+        if earlier is not None and not earlier.ended.is_set():
+            raise RuntimeError(f"goal {key.name} is being driven already")
+        mission = await self._executor.mission(key, reporter, self._log)
+        if changed is None:
+            changed = mission.check_unchanged(accept_changes=self._accept_changes)
+        driven = _Driven(mission)
+        self._goals[key.name] = driven
+        self._nursery.start_soon(self._drive, driven, changed, name=f"goal {key.name}")
+
+    async def status(self, key: GoalKey) -> GoalStatus:
+        """Return how the goal stands.
+
+        Raises:
+            KeyError: This runtime has no such goal.
+            Exception: What the goal's task failed with.
+        """
+        await trio.lowlevel.checkpoint()
+        driven = self._goals[key.name]
+        if driven.failure is not None:
+            raise driven.failure
+        return replace(driven.status, active=not driven.ended.is_set())
+
+    async def stop(self, key: GoalKey, *, fault: str) -> None:
+        """Stop driving the goal; see the port.
+
+        Cancellation: the goal stops all the same.
+        """
+        driven = self._goals.get(key.name)
+        if driven is None:
+            return
+        driven.mission.set_stop_fault(fault)
+        driven.scope.cancel(reason=f"the goal is being stopped as {fault}")
+        await driven.ended.wait()
+        if fault == FaultClass.CANCELLED and driven.failure is None and not driven.status.phase.terminal:
+            await driven.mission.close_as_cancelled()
+
+    async def _drive(self, driven: _Driven, changed: tuple[str, ...]) -> None:
+        try:
+            with driven.scope:
+                await self._work(driven, changed)
+        except Exception as error:
+            # The record could not be extended, so nothing can be said on it; the session hears of it by `status`.
+            driven.failure = error
+        finally:
+            driven.ended.set()
+
+    async def _work(self, driven: _Driven, changed: tuple[str, ...]) -> None:
+        mission = driven.mission
+        await mission.begin(changed)
+        status = GoalStatus(Phase.RUNNING)
+        while not status.phase.terminal:
+            driven.status = status
+            status = await _step(mission)
+        await mission.finish(status)
+        driven.status = status
+
+
+async def _step(mission: Mission) -> GoalStatus:
+    """Take one step. Whatever else than the record fails ends the goal, on the record, and not the program."""
+    try:
+        return await mission.step()
+    except (LogError, RunFinished):
+        raise
+    except Exception as error:
+        return GoalStatus(
+            Phase.STALLED, f"the mission failed: {type(error).__name__}: {error}", 0, FaultClass.TERMINAL
+        )
+
+
+@asynccontextmanager
+async def open_runtime(
+    executor: MissionExecutor, log: LogReader, *, accept_changes: bool = False
+) -> AsyncIterator[GoalRuntime]:
+    """Open a runtime; goals make progress only while the block lasts.
+
+    Args:
+        executor: Makes the missions.
+        log: Where the goals' streams are read from.
+        accept_changes: Whether a resumed goal may go on with a model, tools or a policy other than it started with. The change
+            is recorded.
+
+    Yields:
+        The runtime. Leaving the block parks what it still drives: begun actions are closed as interrupted, and the goals can
+        be resumed.
+    """
+    async with open_owned_nursery() as nursery:
+        yield GoalRuntime(executor, log, nursery, accept_changes=accept_changes)

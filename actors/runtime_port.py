@@ -1,0 +1,53 @@
+"""The runtime port: what drives a goal to its end. A host may bring its own; `GoalRuntime` is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus
+from affidavit.actors.reporter import Reporter
+
+
+class Runtime(Protocol):
+    """Drives goals. It reports what happens through the reporter it is given, and the session watches `status`."""
+
+    def describe(self, spec: GoalSpec) -> Mapping[str, object]:
+        """Return what session.started should say of how this goal will be driven, as payload keys and values.
+
+        Our own runtime gives `model` and `digests`; an empty mapping is fine.
+        """
+        ...
+
+    async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
+        """Begin to drive a new goal, named `spec.name`.
+
+        Raises:
+            Exception: Whatever keeps it from beginning; the session records it as a stall and raises it.
+        """
+        ...
+
+    async def resume(self, key: GoalKey, reporter: Reporter) -> None:
+        """Drive a goal on from what is on its stream.
+
+        Raises:
+            ResumeRefused: It may not go on as this runtime is configured.
+        """
+        ...
+
+    async def status(self, key: GoalKey) -> GoalStatus:
+        """Return how the goal stands.
+
+        Raises:
+            KeyError: This runtime has no such goal.
+        """
+        ...
+
+    async def stop(self, key: GoalKey, *, fault: str) -> None:
+        """Stop driving the goal and return once nothing of it runs any more. A goal that is not driven is no error.
+
+        Args:
+            key: The goal.
+            fault: `cancelled` for an end, `interrupted` to park it; what its begun calls are closed with.
+        """
+        ...

@@ -1,0 +1,87 @@
+"""The session's side of sealing: ask the sealer, record what it answers, have the result checked.
+
+Crash states. Before record.sealed is durable: nothing; the next owner seals. After it: a seal that nothing has checked yet; the
+next owner checks it. Every step is safe to repeat, and repeating a finished one does nothing.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import trio
+
+from affidavit.actors.errors import SealRefused
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.run_state import RunState, size_of
+from affidavit.actors.sealer import Sealed, Sealer
+from affidavit.actors.stream import Stream
+from affidavit.crypto.failures import VerificationError
+
+
+@final
+class Sealing:
+    """Seals one run. A call that comes while another is at work finds the work done."""
+
+    def __init__(self, stream: Stream, state: RunState, sealer: Sealer) -> None:
+        """Bind a stream to the sealer."""
+        self._stream = stream
+        self._state = state
+        self._sealer = sealer
+        self._turnstile = trio.Lock()
+
+    async def seal(self) -> Event:
+        """Seal and check everything that no seal covers yet.
+
+        Returns:
+            The record.sealed event that now stands last; an earlier one if there was nothing new.
+
+        Raises:
+            SealRefused: The stream has no events.
+            VerificationError: The record does not verify; record.rejected stands with the code.
+            LogError: The log could not be read or written.
+            ProducerError: The signer failed.
+        """
+        async with self._turnstile:
+            if self._state.unsealed:
+                await self._sign()
+            last = self._state.last_seal
+            if last is None:
+                raise SealRefused(f"run {self._stream.id} has no events to seal")
+            if self._state.checked_size < size_of(last):
+                await self._check(_sealed(last))
+            return last
+
+    async def _sign(self) -> None:
+        previous = self._state.last_seal
+        sealed = await self._sealer.seal(self._stream.id, self._stream.tip)
+        detail: dict[str, object] = {
+            "size": sealed.size,
+            "root": sealed.root,
+            "kid": sealed.kid,
+            "checkpoint": sealed.checkpoint,
+            "previous": size_of(previous) if previous else 0,
+        }
+        await self._stream.append(Event(Kind.RECORD_SEALED, detail=detail))
+
+    async def _check(self, sealed: Sealed) -> None:
+        about: dict[str, object] = {"size": sealed.size, "root": sealed.root}
+        try:
+            checked = await self._sealer.check(self._stream.id, sealed)
+        except VerificationError as error:
+            await self._stream.append(  # noqa: ASYNC120  # if this is cancelled, the next owner checks again and says so
+                Event(Kind.RECORD_REJECTED, reason=error.detail, detail={**about, "code": str(error.code)})
+            )
+            raise
+        await self._stream.append(Event(Kind.RECORD_VERIFIED, detail={**about, "tiers": list(checked.tiers)}))
+
+
+def _sealed(event: Event) -> Sealed:
+    """Read a seal back from its record.sealed event.
+
+    Raises:
+        SealRefused: The event does not hold a seal.
+    """
+    root, kid, checkpoint = (event.detail.get(key) for key in ("root", "kid", "checkpoint"))
+    if isinstance(root, bytes) and isinstance(kid, bytes) and isinstance(checkpoint, bytes):
+        return Sealed(size_of(event), root, kid, checkpoint)
+    raise SealRefused(f"the record.sealed event at seq {event.seq} holds no seal")

@@ -1,0 +1,309 @@
+"""The session: one run as a trio actor. It owns the run's event stream, its lifecycle watcher, its subscribers and its record.
+
+`open_session` is the way in. The session does not own the model loop: whatever drives the goal reports through
+`Session.reporter`, and the session makes that a stream that can be followed live, replayed, resumed and sealed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Final, final
+
+import trio
+
+from affidavit.actors.buses.port import Bus
+from affidavit.actors.clock import Clock, SystemClock
+from affidavit.actors.errors import ResumeRefused, RunParked, SessionFailed, UnknownRun
+from affidavit.actors.events import Event, FaultClass, Kind
+from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
+from affidavit.actors.history import history
+from affidavit.actors.ids import check_run_id, new_run_id
+from affidavit.actors.logs.port import Log
+from affidavit.actors.nurseries import Services, open_owned_nursery, open_services
+from affidavit.actors.projection import Projection
+from affidavit.actors.reporter import Reporter
+from affidavit.actors.run_state import RunState
+from affidavit.actors.runtime_port import Runtime
+from affidavit.actors.sealer import Sealer
+from affidavit.actors.session_commands import CancelRun, SealRun
+from affidavit.actors.session_core import PARK_GRACE, SessionCore, phase_event
+from affidavit.actors.stream import Stream
+from affidavit.actors.subscription import Subscription
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_POLL: Final = 0.05
+DEFAULT_STREAM_POLL: Final = 0.25
+
+Handler = Callable[[Event], Awaitable[None]]
+
+
+@final
+class SessionReporter:
+    """Records whatever drives the run onto the session's stream. Implements the `Reporter` port."""
+
+    def __init__(self, core: SessionCore) -> None:
+        """Use `Session.reporter`."""
+        self._core = core
+
+    async def report(self, *events: Event) -> tuple[Event, ...]:
+        """Record events in one append; see the port."""
+        return await self._core.record(events)
+
+
+@final
+class Session:
+    """A conversational run: live stream and signed record in one. Made by `open_session`."""
+
+    def __init__(self, core: SessionCore, readers: trio.Nursery) -> None:
+        """Use `open_session`."""
+        self._core = core
+        # The session's own nursery for push readers; it is never handed on.
+        self._readers = readers
+        self._reporter = SessionReporter(core)
+
+    @property
+    def id(self) -> str:
+        """The run's id: the name of its stream, its bus subject and its goal."""
+        return self._core.stream.id
+
+    @property
+    def reporter(self) -> Reporter:
+        """Records the conversation onto this session's stream. Wire it into whatever drives the run."""
+        return self._reporter
+
+    @property
+    def projection(self) -> Projection:
+        """The run's status, folded from everything recorded so far."""
+        return self._core.state.projection
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run's terminal event stands."""
+        return self._core.state.terminal is not None
+
+    async def submit(self, runtime: Runtime, spec: GoalSpec) -> GoalKey:
+        """Open the session with an objective, hand the goal to a runtime, and watch it to its end.
+
+        The goal is named after the session, so one id addresses stream and goal.
+
+        Args:
+            runtime: Drives the goal; its lifetime is the caller's.
+            spec: The goal.
+
+        Raises:
+            RuntimeError: The session was opened before.
+            Exception: What kept the runtime from beginning; session.stalled then stands.
+
+        Cancellation: once session.started is recorded, the run exists and can be resumed.
+        """
+        spec = replace(spec, name=self.id)
+        detail = {"spec": spec.as_detail(), **runtime.describe(spec)}
+        await self._core.record((Event(Kind.SESSION_STARTED, text=spec.objective, detail=detail),))
+        try:
+            key = await runtime.submit(spec, self._reporter)
+        except Exception as error:
+            reason = f"the goal could not be started: {error}"
+            ended = phase_event(GoalStatus(Phase.STALLED, reason, 0, FaultClass.TERMINAL))
+            await self._core.end(ended)  # noqa: ASYNC120  # if this is cancelled, the run is parked and can be resumed
+            raise
+        self._core.watch(runtime, key)
+        return key
+
+    async def resume(self, runtime: Runtime, key: GoalKey) -> None:
+        """Attach to a goal that was submitted before and watch it to its end. No second session.started is recorded.
+
+        Of a finished run nothing is written, and `wait` returns what stands.
+
+        Raises:
+            UnknownRun: Nothing was ever recorded under this id.
+            ResumeRefused: The runtime may not go on with it, or the key names another run's goal.
+            RuntimeError: The goal is being driven already.
+        """
+        state = self._core.state
+        if not state.opened:
+            raise UnknownRun(f"there is no run {self.id} to resume")
+        if key.name != self.id:
+            raise ResumeRefused(f"goal {key.name} does not belong to run {self.id}")
+        if self.finished:
+            await trio.lowlevel.checkpoint()
+        elif state.ended_phase is not None:
+            # The goal's end stands and the terminal event that belongs to it does not: another writer's crash.
+            await self._core.end(state.ended_phase)
+        else:
+            await runtime.resume(key, self._reporter)
+            self._core.watch(runtime, key)
+
+    async def wait(self) -> str:
+        """Wait for the terminal event of the latest submit or resume.
+
+        Returns:
+            The final answer.
+
+        Raises:
+            Stalled: The run stalled (`RunCancelled` if it was cancelled).
+            RunParked: The session was closed, or its goal stopped, before the run ended; it can be resumed.
+            SessionFailed: The session stopped because of a fault; the cause says which. The run can be resumed.
+            RuntimeError: Nothing was submitted or resumed, and the run has not ended.
+
+        Cancellation: only the waiting ends.
+        """
+        core = self._core
+        if not self.finished and core.driven is None and not core.stopped:
+            raise RuntimeError("there is nothing to wait for: submit a goal or resume the run first")
+        await core.state.done.wait()
+        if self.finished:
+            return core.state.outcome()
+        if core.failure is not None:
+            raise SessionFailed(f"run {self.id} stopped: {core.failure}") from core.failure
+        raise RunParked(f"run {self.id} was parked: {core.stopped}")
+
+    def subscribe(self, after_seq: int = 0) -> AbstractAsyncContextManager[Subscription]:
+        """Open a subscription: every event after `after_seq`, the backlog first, then the tail, in order, each once.
+
+        It does not end at a terminal event; it ends with its block, with the session, or when the bus has ended and there is no
+        poll floor.
+
+        Raises:
+            ValueError: `after_seq` is negative.
+        """
+        return self._core.stream.subscribe(after_seq)
+
+    async def attach(self, handler: Handler, after_seq: int = 0) -> None:
+        """Call `handler` with every event after `after_seq`, in a task of the session's own.
+
+        A handler that raises is dropped and logged; one that stalls holds up itself alone.
+        """
+        await trio.lowlevel.checkpoint()
+        self._readers.start_soon(self._push, handler, after_seq, name=f"reader of run {self.id}")
+
+    async def _push(self, handler: Handler, after_seq: int) -> None:
+        try:
+            async with self.subscribe(after_seq) as events:
+                async for event in events:
+                    await handler(event)
+        except Exception:
+            # A push reader is outside code; it must not take the session down.
+            logger.exception("a reader of run %s failed and was dropped", self.id)
+
+    async def seal(self) -> Event:
+        """Seal everything recorded so far into a signed record and have it checked.
+
+        Returns:
+            The record.sealed event.
+
+        Raises:
+            RuntimeError: The session has no sealer, or ended before it answered.
+            SealRefused: There is nothing to seal.
+            VerificationError: The record does not verify; record.rejected stands with the code.
+
+        Cancellation: a seal once asked for is made all the same.
+        """
+        if self._core.sealing is None:
+            raise RuntimeError("this session was opened without a sealer")
+        return await self._core.mailbox.ask(SealRun, Event)
+
+    async def cancel(self, *, principal: str, reason: str) -> Event:
+        """End the run: close its calls as cancelled and record session.stalled with who asked and why.
+
+        Args:
+            principal: Who asks.
+            reason: Why.
+
+        Returns:
+            The terminal event; the one that stands if the run had ended already.
+
+        Raises:
+            RuntimeError: The session was never opened, or ended before it answered.
+            LogError: It could not be recorded.
+
+        Cancellation: a cancellation once asked for is carried out all the same.
+        """
+        return await self._core.mailbox.ask(partial(CancelRun, principal, reason), Event)
+
+
+@asynccontextmanager
+async def open_session(
+    log: Log,
+    bus: Bus,
+    *,
+    id: str | None = None,  # the contract's own name for it
+    clock: Clock | None = None,
+    poll_interval: float = DEFAULT_POLL,
+    stream_poll: float = DEFAULT_STREAM_POLL,
+    sealer: Sealer | None = None,
+) -> AsyncIterator[Session]:
+    """Open a session, new or of a run that exists, and hold the run's ownership while the block lasts.
+
+    Args:
+        log: Where the events are made durable.
+        bus: Where readers are woken.
+        id: The run's id, one token of `[A-Za-z0-9_-]{1,128}`; a fresh UUIDv7 by default.
+        clock: Times polls and events; the machine's by default.
+        poll_interval: Seconds between two looks at the goal's status.
+        stream_poll: Seconds after which a reader re-reads the log even if no wake came; 0 or less turns that floor off, and the
+            bus alone keeps readers going.
+        sealer: Seals the run at its end, at park and on demand; None leaves it unsealed.
+
+    Yields:
+        The session. Leaving the block normally waits for the run; leaving it by an exception or cancellation parks the run,
+        within 5 s: it stays resumable.
+
+    Raises:
+        ValueError: The id is not one token.
+        RunOwned: Another owner has the run.
+        SessionFailed: A task of the session failed, or the record could not be extended; the cause says why.
+        BaseException: The body's own exception, as itself.
+    """
+    clock = clock or SystemClock()
+    run_id = check_run_id(id) if id is not None else new_run_id(clock.now_ns())
+    async with log.own(run_id):
+        state = RunState()
+        events = await history(log, run_id)
+        for event in events:
+            state.apply(event)
+        stream = Stream(log, bus, run_id, clock, tip=len(events), has_floor=stream_poll > 0)
+        core = SessionCore(log, stream, state, clock, sealer)
+        body_error: BaseException | None = None
+        try:
+            async with open_services() as services, open_owned_nursery() as readers:
+                _start(services, core, readers, poll_interval, stream_poll)
+                try:
+                    yield Session(core, readers)
+                except BaseException as error:
+                    body_error = error
+                    # Shielded, so that a cancelled host still closes the run's begun calls and leaves a sealed record.
+                    with trio.CancelScope(shield=True, deadline=trio.current_time() + PARK_GRACE):
+                        await core.park()
+                    raise
+                await core.settle()
+        except BaseExceptionGroup as group:
+            if group is body_error:
+                raise
+            raise SessionFailed(f"a task of run {run_id} failed") from group
+        finally:
+            stream.readers.end_all("the session was closed")
+            if sealer is not None:
+                sealer.forget(run_id)
+        if core.failure is not None:
+            raise SessionFailed(f"run {run_id} stopped: {core.failure}") from core.failure
+
+
+def _start(
+    services: Services, core: SessionCore, readers: trio.Nursery, poll_interval: float, stream_poll: float
+) -> None:
+    async def stop_body_when_failed() -> None:
+        await core.until_failed()
+        # Cancels the caller's block, which lies within this nursery; `open_session` then says what failed.
+        readers.cancel_scope.cancel(reason="the session failed")
+
+    name = f"run {core.stream.id}"
+    services.start_soon(core.run_mailbox, name=f"mailbox of {name}")
+    services.start_soon(lambda: core.run_watcher(poll_interval), name=f"watcher of {name}")
+    services.start_soon(stop_body_when_failed, name=f"monitor of {name}")
+    if stream_poll > 0:
+        services.start_soon(lambda: core.run_floor(stream_poll), name=f"floor of {name}")

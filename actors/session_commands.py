@@ -1,0 +1,38 @@
+"""The frozen commands that a session's mailbox carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from affidavit.actors.events import Event
+from affidavit.actors.mailbox import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class SealRun:
+    """Seal everything recorded so far; the answer is the record.sealed event."""
+
+    reply: Reply[Event]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRun:
+    """End the run as cancelled; the answer is its terminal event.
+
+    Attributes:
+        principal: Who asks.
+        reason: Why.
+        reply: Where the answer goes.
+    """
+
+    principal: str
+    reason: str
+    reply: Reply[Event]
+
+
+@dataclass(frozen=True, slots=True)
+class SealDue:
+    """A terminal event was recorded; seal it. Nobody waits for an answer."""
+
+
+Command = SealRun | CancelRun | SealDue

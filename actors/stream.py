@@ -1,0 +1,167 @@
+"""The one writer of one stream: it alone knows the tip, gives each event its seq and time, and makes it durable.
+
+Order of one append: encode under the next seqs, make durable, advance the tip, tell the observers, wake the bus. Between the
+durable write and the last of these there is no await, so nothing can be cancelled half-way. A crash after the write leaves a
+longer log than any reader was told of, which the next reader finds; a crash before it leaves nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import final
+
+import trio
+
+from affidavit.actors.buses.port import Bus, events_subject
+from affidavit.actors.clock import Clock
+from affidavit.actors.codec import decode, encode
+from affidavit.actors.errors import WriterFenced
+from affidavit.actors.events import RECORD_KINDS, TERMINAL_KINDS, Event, Kind
+from affidavit.actors.logs.port import Entry, Log
+from affidavit.actors.subscription import Readers, Subscription
+from affidavit.actors.text import recordable
+from affidavit.crypto.failures import ProducerError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Events that have just become durable.
+
+    Attributes:
+        stream: Their stream.
+        events: As readers will see them.
+        rows: Their stored bytes, in the same order.
+    """
+
+    stream: str
+    events: tuple[Event, ...]
+    rows: tuple[bytes, ...]
+
+
+Prepare = Callable[[tuple[Event, ...]], tuple[Event, ...]]
+
+
+@final
+class Stream:
+    """An ordered, durable, replayable channel of events with one writer."""
+
+    def __init__(
+        self, log: Log, bus: Bus, stream_id: str, clock: Clock, *, tip: int = 0, has_floor: bool = False
+    ) -> None:
+        """Take over a stream at its tip.
+
+        Args:
+            log: Where events are made durable.
+            bus: Where readers are woken.
+            stream_id: The stream's id; the caller owns the run.
+            clock: The source of event times.
+            tip: The seq of the last event on the log.
+            has_floor: Whether the owner ticks `readers`.
+        """
+        self._log = log
+        self._bus = bus
+        self._id = stream_id
+        self._clock = clock
+        self._tip = tip
+        self._turnstile = trio.Lock()
+        self._observers: list[Callable[[Committed], None]] = []
+        self.readers = Readers(has_floor=has_floor)
+
+    @property
+    def id(self) -> str:
+        """The stream's id."""
+        return self._id
+
+    @property
+    def tip(self) -> int:
+        """The seq of the last durable event."""
+        return self._tip
+
+    def observe(self, observer: Callable[[Committed], None]) -> None:
+        """Call `observer` after each append, in commit order. It must not raise, block or await."""
+        self._observers.append(observer)
+
+    async def append(self, *events: Event, prepare: Prepare | None = None) -> tuple[Event, ...]:
+        """Record events in one append, all or none.
+
+        Args:
+            events: In order; their seq, time and actor are assigned here.
+            prepare: Called with the events when it is this append's turn, to add to them or refuse by raising, knowing that no
+                other append comes between.
+
+        Returns:
+            The events as readers will see them; empty if `prepare` left none.
+
+        Raises:
+            WriterFenced: Another writer has the stream. Nothing was written.
+            LogError: As the log's `append`.
+
+        Cancellation: Cancelled means that nothing was appended.
+        """
+        async with self._turnstile:
+            if prepare is not None:
+                events = prepare(events)
+            if not events:
+                return ()
+            rows = self._encode(events)
+            committed = Committed(self._id, tuple(decode(row) for row in rows), rows)
+            outcome = (await self._log.append([self._entry(committed)]))[0]
+            if isinstance(outcome, WriterFenced):
+                raise outcome
+            self._tip = outcome
+            self._tell(committed)
+            return committed.events
+
+    def _encode(self, events: tuple[Event, ...]) -> tuple[bytes, ...]:
+        now = self._clock.now_ns()
+        return tuple(
+            _encode_whatever(event, self._id, self._tip + offset, now)
+            for offset, event in enumerate(events, 1)
+        )
+
+    def _entry(self, committed: Committed) -> Entry:
+        terminal_seq = sealed_size = None
+        for event in committed.events:
+            if event.kind in TERMINAL_KINDS:
+                terminal_seq = event.seq
+            elif event.kind == Kind.USER_MESSAGE:
+                terminal_seq = 0
+            elif event.kind == Kind.RECORD_SEALED:
+                size = event.detail.get("size")
+                sealed_size = size if isinstance(size, int) else None
+        return Entry(self._id, self._tip, committed.rows, terminal_seq, sealed_size)
+
+    def _tell(self, committed: Committed) -> None:
+        for observer in self._observers:
+            observer(committed)
+        try:
+            self._bus.publish(events_subject(self._id))
+        except Exception:
+            # The event is durable; a reader that was not woken finds it by polling.
+            logger.warning("the bus did not take a wake for run %s", self._id, exc_info=True)
+
+    def subscribe(self, after_seq: int = 0) -> AbstractAsyncContextManager[Subscription]:
+        """Open a subscription: every event after `after_seq`, the backlog first, then the tail.
+
+        Raises:
+            ValueError: `after_seq` is negative.
+        """
+        return self.readers.subscribe(self._log, self._bus, self._id, after_seq)
+
+
+def _encode_whatever(event: Event, stream: str, seq: int, time: int) -> bytes:
+    """Encode an event; if outside text in it has no canonical form, record the repaired and marked form instead."""
+    try:
+        return encode(event, stream=stream, seq=seq, time=time)
+    except ProducerError:
+        return encode(recordable(event), stream=stream, seq=seq, time=time)
+
+
+def is_about_the_run(event: Event) -> bool:
+    """Tell whether an event belongs to the run itself, and not to the life of its record."""
+    return event.kind not in RECORD_KINDS
