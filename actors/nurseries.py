@@ -34,7 +34,7 @@ async def open_owned_nursery() -> AsyncIterator[trio.Nursery]:
                 # It belongs to a cancel scope, this nursery's or an outer one; only that scope may absorb it.
                 body_error = cancelled
                 raise
-            except BaseException as error:  # noqa: ASYNC103, BLE001  # raised as itself below, once the tasks have ended
+            except BaseException as error:  # noqa: ASYNC103  # raised as itself below, once the tasks have ended
                 body_error = error
             nursery.cancel_scope.cancel(reason="the owner's block has ended")
     except BaseExceptionGroup as group:

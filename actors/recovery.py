@@ -9,8 +9,10 @@ from affidavit.actors.admission import MODEL_ACTION
 from affidavit.actors.conversation import Conversation, OpenAction
 from affidavit.actors.events import Event, FaultClass, Kind
 
-INTERRUPTED_TEXT = "interrupted: this call had begun when the run stopped, and whether it took effect is unknown. "
+INTERRUPTED_TEXT = (
+    "interrupted: this call had begun when the run stopped, and whether it took effect is unknown. "
     "It was not run again."
+)
 CANCELLED_TEXT = "cancelled: the run was stopped before this call ended."
 
 

@@ -1,0 +1,44 @@
+"""Opens the model that the operator named: `script:FILE`, `openai:NAME`, `local` or `local:FILE.gguf`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+from affidavit.actors.errors import ConfigurationError
+from affidavit.actors.models.port import Model
+from affidavit.actors.models.script import ScriptModel
+
+CHOICES = "script:FILE, openai:NAME, local, or local:FILE.gguf"
+
+
+@asynccontextmanager
+async def open_model(spec: str) -> AsyncIterator[Model]:
+    """Open a model for as long as the block lasts.
+
+    Args:
+        spec: A provider, and behind a colon what that provider should open.
+
+    Raises:
+        ConfigurationError: There is no such provider, or it cannot open what it was asked for.
+
+    Closes: whatever the provider opened, when the block is left.
+    """
+    provider, colon, rest = spec.partition(":")
+    if provider == "script" and rest:
+        yield await trio.to_thread.run_sync(ScriptModel.load, rest)
+    elif provider == "openai" and rest:
+        # Imported here since the HTTP client is slow to import, and most commands open no model.
+        from affidavit.actors.models.openai import open_openai_model  # noqa: PLC0415
+
+        async with open_openai_model(rest) as model:
+            yield model
+    elif provider == "local" and bool(rest) == bool(colon):
+        from affidavit.actors.models.local import open_local_model  # noqa: PLC0415  # as above
+
+        async with open_local_model(rest or None) as model:
+            yield model
+    else:
+        raise ConfigurationError(f"no model {spec!r}: choose {CHOICES}")
