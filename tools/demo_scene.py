@@ -1,0 +1,105 @@
+"""The demo's little world: a ledger, three tools on it, and the script that stands in for a model.
+
+Only the model is a stand-in. The tools do what they say, and everything around them is the product.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Final, final
+
+import trio
+from pydantic import BaseModel, ConfigDict
+
+from affidavit.actors.errors import ToolFailed
+from affidavit.actors.goal import GoalSpec
+from affidavit.actors.models.script import ScriptModel
+from affidavit.actors.toolbox.registry import Toolbox
+from affidavit.actors.toolbox.typed import TypedTool
+
+OBJECTIVE: Final = "Settle the open invoices in the ledger."
+GRANTED: Final = ("read_ledger", "settle_invoice")
+DENIED: Final = "wire_transfer"
+
+_TURNS: Final = [
+    {"text": "First I read the ledger.", "tool_calls": [{"name": "read_ledger"}]},
+    {
+        "text": "Two invoices are open.",
+        "tool_calls": [
+            {"name": "settle_invoice", "input": {"invoice": "INV-7", "amount": "120.00"}},
+            {"name": "settle_invoice", "input": {"invoice": "INV-9", "amount": "80.50"}},
+        ],
+    },
+    {
+        "text": "Now I send the money.",
+        "tool_calls": [{"name": DENIED, "input": {"to": "ACME", "amount": "200.50"}}],
+    },
+    {"text": "INV-7 and INV-9 are settled; I was not allowed to wire money."},
+]
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Nothing(_Arguments):
+    """No arguments."""
+
+
+class Settlement(_Arguments):
+    """Which invoice to settle, and with how much."""
+
+    invoice: str
+    amount: Decimal
+
+
+class Transfer(_Arguments):
+    """Whom to pay, and how much."""
+
+    to: str
+    amount: Decimal
+
+
+@final
+class Ledger:
+    """Open amounts by invoice."""
+
+    def __init__(self) -> None:
+        """Open the ledger with two unpaid invoices."""
+        self._open = {"INV-7": Decimal("120.00"), "INV-9": Decimal("80.50")}
+
+    def toolbox(self) -> Toolbox:
+        """Return the tools that exist. That the run is granted only some of them is up to its goal."""
+        return Toolbox(
+            [
+                TypedTool("read_ledger", "List the open invoices.", Nothing, self._read, idempotent=True),
+                TypedTool("settle_invoice", "Settle an invoice in full.", Settlement, self._settle),
+                TypedTool(DENIED, "Send money to somebody.", Transfer, self._wire),
+            ]
+        )
+
+    async def _read(self, arguments: Nothing) -> str:
+        await trio.lowlevel.checkpoint()
+        return ", ".join(f"{name} {amount} open" for name, amount in self._open.items()) or "nothing is open"
+
+    async def _settle(self, arguments: Settlement) -> str:
+        await trio.lowlevel.checkpoint()
+        if self._open.get(arguments.invoice) != arguments.amount:
+            raise ToolFailed(f"{arguments.invoice} is not open with {arguments.amount}")
+        del self._open[arguments.invoice]
+        return f"{arguments.invoice} settled with {arguments.amount}"
+
+    async def _wire(self, arguments: Transfer) -> str:
+        await trio.lowlevel.checkpoint()
+        raise ToolFailed("the demo has no bank")
+
+
+def model() -> ScriptModel:
+    """Return the scripted model."""
+    return ScriptModel.from_text(json.dumps({"turns": _TURNS}), name="demo")
+
+
+def goal() -> GoalSpec:
+    """Return the demo's goal, which is granted two of the three tools."""
+    return GoalSpec(OBJECTIVE, tools=GRANTED)
