@@ -161,7 +161,7 @@ class GroupCommit:
                 written = written or any(isinstance(result, int) for result in ticket.results)
             if not written:
                 self._store.leave()
-        except Exception as error:  # noqa: BLE001  # escaping, it would end the loop
+        except Exception as error:  # escaping, it would end the loop
             self._settle(self._store.undo(error))
             return
         if written:
@@ -177,7 +177,7 @@ class GroupCommit:
                 self._thread.post(self._answer_taken)
                 self._store.checkpoint()
             self._store.leave()
-        except Exception as error:  # noqa: BLE001  # the thread must live on
+        except Exception as error:  # the thread must live on
             failure = self._store.undo(error)
             self._thread.post(lambda: self._settle(failure))
         else:
