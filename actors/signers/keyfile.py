@@ -160,12 +160,16 @@ def _read_file(path: Path, *, private: bool) -> bytes:
         raise KeyFileError(f"there is no key file {path}") from error
     except OSError as error:
         raise KeyFileError(f"cannot read the key file {path}: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise KeyFileError(f"{path} is not a regular file")
         if private and status.st_mode & _OTHERS:
             raise KeyFileError(f"the key file {path} is open to others; run chmod 600 on it")
         if status.st_size > _MAX_FILE_BYTES:
             raise KeyFileError(f"{path} is too large for a key file")
-        return file.read(_MAX_FILE_BYTES)
+        return os.read(descriptor, _MAX_FILE_BYTES)
+    except OSError as error:
+        raise KeyFileError(f"cannot read the key file {path}: {error.strerror}") from error
+    finally:
+        os.close(descriptor)

@@ -24,19 +24,29 @@ TIME = 1_700_000_000_000_000_000
 
 
 def keyring() -> Keyring:
+    """A keyring with the sample key under the sample key id."""
     return Keyring({KID: KEY.public})
 
 
 def event(seq: int, kind: str = "note", payload: dict[str, Any] | None = None, **changes: Any) -> bytes:
-    fields: dict[str, Any] = {"stream": STREAM, "seq": seq, "time": TIME + seq, "type": kind, "actor": "agent"}
+    """The bytes of one event of the sample stream."""
+    fields: dict[str, Any] = {
+        "stream": STREAM,
+        "seq": seq,
+        "time": TIME + seq,
+        "type": kind,
+        "actor": "agent",
+    }
     return encode_event(Envelope(**(fields | {"payload": payload or {}} | changes)))
 
 
 def events(count: int) -> list[bytes]:
+    """The bytes of a dense run of events."""
     return [event(seq) for seq in range(1, count + 1)]
 
 
 def tree(leaves: Sequence[bytes]) -> Tree:
+    """The tree over some events."""
     built = Tree()
     for data in leaves:
         built.append(leaf_hash(data))
@@ -44,6 +54,7 @@ def tree(leaves: Sequence[bytes]) -> Tree:
 
 
 def checkpoint(built: Tree, size: int | None = None, *, kid: bytes = KID, origin: str = STREAM) -> bytes:
+    """A signed checkpoint of a tree."""
     size = built.size if size is None else size
     return sign_checkpoint(Checkpoint(origin, size, built.root(size)), kid=kid, sign=KEY.sign)
 

@@ -26,6 +26,7 @@ ROOTS = json.loads(shared_dir("vectors", "merkle", "roots.json").read_bytes())
 
 
 def grown(size: int) -> Tree:
+    """The tree over the first leaves."""
     tree = Tree()
     for leaf in LEAVES[:size]:
         tree.append(leaf)
@@ -146,7 +147,12 @@ def test_the_root_builder_agrees_around_its_chunks(size: int) -> None:
 def test_a_tree_refuses_what_it_never_had() -> None:
     """Sizes, indexes and hashes out of range are errors of the caller."""
     tree = grown(3)
-    for wrong in (lambda: tree.root(4), lambda: tree.root(-1), lambda: tree.inclusion(3), lambda: tree.inclusion(-1)):
+    for wrong in (
+        lambda: tree.root(4),
+        lambda: tree.root(-1),
+        lambda: tree.inclusion(3),
+        lambda: tree.inclusion(-1),
+    ):
         with pytest.raises(ValueError, match="tree"):
             wrong()
     for old, new in ((0, 3), (3, 2), (1, 4)):

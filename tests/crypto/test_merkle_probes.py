@@ -15,20 +15,24 @@ PROBES = shared_dir("vectors", "merkle", "probes")
 
 
 def probes(kind: str) -> list[Path]:
+    """Every probe of a kind."""
     found = sorted((PROBES / kind).rglob("*.json"))
     assert found, "an empty folder would test nothing"
     return found
 
 
 def name_of(path: Path) -> str:
+    """The id of a case."""
     return path.relative_to(PROBES).with_suffix("").as_posix()
 
 
 def raw(text: str | None) -> bytes:
+    """The bytes that a probe gives in base64."""
     return base64.b64decode(text or "")
 
 
 def nodes(probe: dict[str, Any]) -> list[bytes]:
+    """The path of a probe."""
     return [raw(node) for node in probe["proof"] or []]
 
 
@@ -36,7 +40,13 @@ def nodes(probe: dict[str, Any]) -> list[bytes]:
 def test_inclusion_probe(path: Path) -> None:
     """An inclusion proof is accepted exactly where the publisher says so."""
     probe = json.loads(path.read_bytes())
-    arguments = (raw(probe["leafHash"]), probe["leafIdx"], probe["treeSize"], nodes(probe), raw(probe["root"]))
+    arguments = (
+        raw(probe["leafHash"]),
+        probe["leafIdx"],
+        probe["treeSize"],
+        nodes(probe),
+        raw(probe["root"]),
+    )
     assert (code_of(verify_inclusion, *arguments) is not None) == probe["wantErr"]
 
 

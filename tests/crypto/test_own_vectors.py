@@ -18,6 +18,7 @@ MANIFEST = json.loads((FOLDER / "manifest.json").read_bytes())
 
 
 def keyring() -> Keyring:
+    """The key that the manifest names."""
     return parse_keyring((FOLDER / "manifest.json").read_bytes())
 
 
@@ -36,7 +37,9 @@ def test_stored_vectors_are_what_the_fixed_keys_give() -> None:
     assert vectors.main([str(FOLDER), "--check"]) == 0
 
 
-def test_check_names_a_changed_missing_or_added_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_names_a_changed_missing_or_added_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`--check` fails on any difference and names the file."""
     copy = tmp_path / "vectors"
     shutil.copytree(FOLDER, copy)

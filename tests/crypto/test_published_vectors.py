@@ -42,11 +42,13 @@ VERIFIERS = {
 
 
 def by_id(vector: dict[str, Any]) -> str:
+    """The id of a case."""
     return str(vector["id"])
 
 
 @pytest.fixture(scope="module")
 def keyring() -> Keyring:
+    """The key that the suite names."""
     return parse_keyring((SUITE / "crypto" / "manifest.json").read_bytes())
 
 
@@ -92,10 +94,12 @@ EVENTS = [
 
 
 def stored(name: str) -> bytes:
+    """A valid artifact of the suite."""
     return (SUITE / "crypto" / "valid" / f"crypto_{name}_01.cbor").read_bytes()
 
 
 def signed(size: int, root: bytes) -> bytes:
+    """A checkpoint under the suite's key."""
     return sign_checkpoint(Checkpoint(ORIGIN, size, root), kid=KID, sign=KEY.sign)
 
 

@@ -4,6 +4,7 @@ import hashlib
 
 
 def sha(data: bytes) -> bytes:
+    """SHA-256."""
     return hashlib.sha256(data).digest()
 
 
