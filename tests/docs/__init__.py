@@ -1,0 +1,1 @@
+"""The documentation is true: examples run, and the README shows what really happens."""

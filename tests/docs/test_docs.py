@@ -1,0 +1,38 @@
+"""The README and the examples say what is so."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.readme_blocks import README, demo_screen, example_heart, with_blocks
+from tests.environment import ROOT
+
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
+MARKDOWN = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+def test_readme_shows_the_demo_and_the_example_as_they_are(tmp_path: Path) -> None:
+    """The README's blocks equal what the program prints and what the example says."""
+    readme = README.read_text(encoding="utf-8")
+    assert with_blocks(readme, demo_screen(tmp_path), example_heart()) == readme
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_each_example_runs(example: Path, tmp_path: Path) -> None:
+    """Every example ends with exit code 0, in a folder of its own and without any output on standard error."""
+    done = subprocess.run(
+        [sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_each_link_to_a_file_leads_somewhere(page: Path) -> None:
+    """Every relative link of the documentation names a file or folder that exists."""
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert missing == []
