@@ -154,10 +154,17 @@ def _add_key(keyring: Keyring, argument: str, *, any_kid: bool) -> None:
 def _read_key(value: str) -> VerifyingKey:
     if len(value) == 64 and all(letter in "0123456789abcdefABCDEF" for letter in value):  # noqa: PLR2004 - as above
         return VerifyingKey.from_hex(value)
-    if not Path(value).exists():
+    if not _is_there(value):
         raise InputError(f"--key: {value!r} is neither 64 hexadecimal digits nor a key file")
     data = _read_small(value)
     return VerifyingKey.from_pem(data) if b"-----BEGIN" in data else VerifyingKey.from_openssh_public(data)
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).exists()
+    except OSError:
+        return False
 
 
 def _read_small(name: str) -> bytes:

@@ -57,11 +57,10 @@ def new(path: Path, *, as_json: bool = False) -> int:
     Raises:
         AffidavitError: Where a key is there already, or none can be made.
     """
-    from affidavit.actors.signers.keyfile import KeyFileError, create_key_file
+    from affidavit.actors.signers.keyfile import create_key_file, require_free
 
-    if path.exists():
-        # Said before the passphrase is asked for, which would be in vain.
-        raise KeyFileError(f"{path} is there already; a key is never overwritten")
+    # Said before the passphrase is asked for, which would be in vain.
+    require_free(path)
     signer = create_key_file(path, read_passphrase(prompt=True, confirm=True))
     _print(signer.public_key, f"A new signing key, encrypted under your passphrase: {path}", as_json=as_json)
     return _OK
@@ -78,7 +77,7 @@ def show(path: Path, *, as_json: bool = False) -> int:
     """
     from affidavit.actors.signers.keyfile import KeyFileError, public_path, read_public_key
 
-    if not public_path(path).exists():
+    if not os.path.lexists(public_path(path)):
         raise KeyFileError(f"there is no signing key at {path}; `affidavit keys new` makes one")
     _print(read_public_key(path), f"The signing key of this installation: {path}", as_json=as_json)
     return _OK

@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Final, Never
 
 from affidavit.crypto.failures import Tier
@@ -60,6 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code, as `--help` lists them.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A name or an origin may hold what the terminal's encoding cannot.
+            stream.reconfigure(errors="backslashreplace")
     try:
         arguments = _parser().parse_args(argv)
         code = _run(arguments)

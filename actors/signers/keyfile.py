@@ -47,20 +47,30 @@ def create_key_file(path: Path, passphrase: bytes, *, rounds: int = DEFAULT_KDF_
         KeyFileError: Where something is there already, or the file cannot be written.
         ProducerError: `sign.bad_key` for an empty passphrase.
     """
-    if path.exists() or path.is_symlink():
-        raise KeyFileError(f"{path} is there already; a key is never overwritten")
+    require_free(path)
     key = SigningKey.from_seed(secrets.token_bytes(32))
     content = key.to_openssh(passphrase, rounds=rounds)
     try:
         _make_private_folder(path.parent)
         _write_new(path, content, 0o600)
-    except FileExistsError as error:
-        raise KeyFileError(f"{path} is there already; a key is never overwritten") from error
     except OSError as error:
+        # Another process may have made the key since the first look.
+        require_free(path)
         raise KeyFileError(f"cannot write the key file {path}: {error.strerror}") from error
     signer = KeyFileSigner(key)
     _ensure_public_half(path, signer)
     return signer
+
+
+def require_free(path: Path) -> Path:
+    """Return a path at which nothing stands, a dangling link included.
+
+    Raises:
+        KeyFileError: Where something is there.
+    """
+    if os.path.lexists(path):
+        raise KeyFileError(f"{path} is there already; a key is never overwritten")
+    return path
 
 
 def load_key_file(
