@@ -1,0 +1,41 @@
+"""Hands evidence over: writes it to a file, or to standard output, and says how it is checked."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from affidavit.tools.atomic import write_file
+from affidavit.tools.errors import notice
+from affidavit.tools.handover import verify_line
+from affidavit.tools.output import Output
+from affidavit.tools.place import Place
+
+STANDARD_OUTPUT = "-"
+
+
+async def hand_over(place: Place, target: str, content: bytes, what: str, kid: bytes, *, force: bool) -> None:
+    """Write evidence.
+
+    Args:
+        place: The store that it is from.
+        target: The file's path, or `-` for standard output; what there is to say then goes to standard error.
+        content: The bytes.
+        what: What they are, in words.
+        kid: The id of the key that signed them.
+        force: Whether a file that is there may be replaced.
+
+    Raises:
+        UsageError: A file is there already.
+        OSError: It could not be written.
+    """
+    output = Output()
+    if target == STANDARD_OUTPUT:
+        await output.write_bytes(content)
+        notice(f"wrote {what}")
+        return
+    await trio.to_thread.run_sync(partial(write_file, Path(target), content, force=force))
+    await output.line(f"{target}: {what}, {len(content):,} bytes")
+    await output.line(verify_line(place, target, kid))

@@ -1,0 +1,41 @@
+"""`affidavit export`: write a run's sealed record to a file that can be handed over and checked anywhere."""
+
+from __future__ import annotations
+
+import io
+
+from affidavit.actors.directory import find_run
+from affidavit.actors.evidence import export as write_record
+from affidavit.actors.history import history
+from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
+from affidavit.actors.projection import project
+from affidavit.tools.artifact import hand_over
+from affidavit.tools.errors import CONVERGED
+from affidavit.tools.handover import record_name
+from affidavit.tools.options import Force, Out, RunId, Store
+from affidavit.tools.place import place_of
+
+
+async def export(run_id: RunId, /, *, out: Out = "", force: Force = False, store: Store = None) -> int:
+    """Write a run's sealed record to a file, to hand over.
+
+    It holds every event up to the last seal, and the signature. By default the file
+    is ID.provetrail in this folder. To check it, one needs the signer's public key
+    and nothing else.
+
+    For example:
+
+      affidavit export @last --out ledger.provetrail
+    """
+    place = place_of(store)
+    record = io.BytesIO()
+    async with open_sqlite_reader(place.runs) as log:
+        whole_id = await find_run(log, run_id)
+        target = out or record_name(whole_id)
+        written = await write_record(log, whole_id, record)
+        status = project(await history(log, whole_id))
+    what = f"events 1 to {written.size} of run {whole_id}"
+    if status.sealed_events < status.events:
+        what += " (what came later is not sealed)"
+    await hand_over(place, target, record.getvalue(), what, written.kid, force=force)
+    return CONVERGED

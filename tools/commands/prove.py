@@ -1,0 +1,45 @@
+"""`affidavit prove`: write the proof of one event, which can be handed over without the rest of the run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from affidavit.actors.directory import find_run
+from affidavit.actors.evidence import prove as make_proof
+from affidavit.actors.history import history
+from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
+from affidavit.tools.artifact import hand_over
+from affidavit.tools.errors import CONVERGED
+from affidavit.tools.handover import proof_name, signing_kid
+from affidavit.tools.options import Force, Out, RunId, Store
+from affidavit.tools.place import place_of
+
+
+async def prove(
+    run_id: RunId,
+    seq: Annotated[int, Parameter(name="SEQ", help="Which event, by its number.")],
+    /,
+    *,
+    out: Out = "",
+    force: Force = False,
+    store: Store = None,
+) -> int:
+    """Write the proof of one single event, to hand over alone.
+
+    It holds the event, the path from it to the signed root, and the signature; of
+    the other events only hashes. By default the file is ID-SEQ.proof in this folder.
+
+    For example:
+
+      affidavit prove @last 7
+    """
+    place = place_of(store)
+    async with open_sqlite_reader(place.runs) as log:
+        whole_id = await find_run(log, run_id)
+        proof = await make_proof(log, whole_id, seq)
+        kid = signing_kid(await history(log, whole_id))
+    what = f"the proof of event {seq} of run {whole_id}"
+    await hand_over(place, out or proof_name(whole_id, seq), proof, what, kid, force=force)
+    return CONVERGED

@@ -1,0 +1,107 @@
+"""`affidavit resume`: go on with a run that was interrupted, from what its log says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from affidavit.actors.directory import find_run
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.history import history
+from affidavit.actors.host import Host, Run
+from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
+from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.projection import Projection, project
+from affidavit.tools.driving import Setting, drive
+from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
+from affidavit.tools.handover import handover_lines
+from affidavit.tools.options import MODEL_VARIABLE, AsJson, RunId, Store, Workspace
+from affidavit.tools.output import Output
+from affidavit.tools.place import Place, place_of
+from affidavit.tools.sealing import seal_run
+from affidavit.tools.status import state_words, status_lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    run_id: str
+    events: tuple[Event, ...]
+    status: Projection
+
+
+async def resume(
+    run_id: RunId,
+    /,
+    *,
+    model: Annotated[
+        str | None,
+        Parameter(
+            name="--model",
+            env_var=MODEL_VARIABLE,
+            help="Which model, as for `affidavit run`; by default the one that the run began with.",
+        ),
+    ] = None,
+    workspace: Workspace = None,
+    accept_changes: Annotated[
+        bool,
+        Parameter(
+            name="--accept-changes",
+            help="Go on with another model, tools or limits than the run began with; that is recorded.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+) -> int:
+    """Go on with a run that was interrupted, from what its log says.
+
+    Nothing that had been done is done again. A run that has ended already is only
+    sealed, if it was not.
+
+    Exit codes: 0 converged, 1 stalled or cancelled, 2 misuse or environment,
+    130 interrupted.
+
+    For example:
+
+      affidavit resume @last --workspace .
+    """
+    place = place_of(store)
+    found = await _find(place, run_id)
+    if found.status.terminal:
+        return await _tell_of_the_end(place, found)
+    chosen = model or _recorded_model(found)
+    tip = found.events[-1].seq
+    notice(f"resuming run {found.run_id} after event {tip}, with {chosen}")
+    setting = Setting(place, found.run_id, chosen, workspace, as_json, after=tip)
+
+    async def start(host: Host, config: MissionConfig) -> Run:
+        return await host.resume(setting.run_id, config, accept_changes=accept_changes)
+
+    return await drive(setting, start)
+
+
+async def _find(place: Place, text: str) -> _Found:
+    async with open_sqlite_reader(place.runs) as log:
+        run_id = await find_run(log, text)
+        events = await history(log, run_id)
+    return _Found(run_id, events, project(events))
+
+
+def _recorded_model(found: _Found) -> str:
+    started = next((event for event in found.events if event.kind == Kind.SESSION_STARTED), None)
+    name = started.detail.get("model") if started is not None else None
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"run {found.run_id} does not say with which model it began; name one with --model")
+    return name
+
+
+async def _tell_of_the_end(place: Place, found: _Found) -> int:
+    notice(f"run {found.run_id} has ended already ({state_words(found.status)})")
+    if found.status.sealed_events < found.status.events:
+        await seal_run(place, found.run_id)
+        found = await _find(place, found.run_id)
+    output = Output()
+    for line in (*status_lines(found.status), *handover_lines(place, found.run_id, found.events)):
+        await output.line(line)
+    return STALLED if found.status.err else CONVERGED

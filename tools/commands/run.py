@@ -1,0 +1,120 @@
+"""`affidavit run`: give an agent an objective, show what it does, and leave a sealed record."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import trio
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from affidavit.actors.clock import SystemClock
+from affidavit.actors.goal import GoalSpec
+from affidavit.actors.host import Host, Run
+from affidavit.actors.ids import check_run_id, new_run_id
+from affidavit.actors.mission_config import MissionConfig
+from affidavit.tools.commands.workspace_brief import system_prompt
+from affidavit.tools.driving import Setting, drive
+from affidavit.tools.errors import UsageError
+from affidavit.tools.options import MODEL_VARIABLE, AsJson, Store, Workspace
+from affidavit.tools.place import place_of
+
+_DEFAULTS = GoalSpec("")
+
+
+async def run(
+    objective: Annotated[str, Parameter(name="OBJECTIVE", help="What the agent is to do, in words.")],
+    /,
+    *,
+    model: Annotated[
+        str,
+        Parameter(
+            name="--model",
+            env_var=MODEL_VARIABLE,
+            help="Which model: openai:NAME (OPENAI_API_KEY, OPENAI_BASE_URL), local, local:FILE.gguf, or script:FILE.",
+        ),
+    ],
+    workspace: Workspace = None,
+    tools: Annotated[
+        str | None,
+        Parameter(name="--tools", help="Grant only these tools, as a,b. A call of any other is refused."),
+    ] = None,
+    max_steps: Annotated[
+        int, Parameter(name="--max-steps", validator=Number(gte=1), help="The most model turns.")
+    ] = _DEFAULTS.max_steps,
+    max_tokens: Annotated[
+        int,
+        Parameter(
+            name="--max-tokens", validator=Number(gte=0), help="The most tokens in all; 0 for no limit."
+        ),
+    ] = _DEFAULTS.max_tokens,
+    max_output_tokens: Annotated[
+        int,
+        Parameter(name="--max-output-tokens", validator=Number(gte=1), help="The most tokens of one turn."),
+    ] = _DEFAULTS.max_output_tokens,
+    system: Annotated[
+        str | None, Parameter(name="--system", help="The system prompt, instead of the default one.")
+    ] = None,
+    id: Annotated[  # the contract's own name for it
+        str | None, Parameter(name="--id", help="The run's id, instead of a fresh one.")
+    ] = None,
+    as_json: AsJson = False,
+    store: Store = None,
+) -> int:
+    """Give an agent an objective, and watch it live until it is done.
+
+    Every step is on disk before it is shown. The end is sealed with the key of
+    this store, which is made on first use. Then two lines are printed: one exports
+    the record, the other verifies it. Ctrl-C parks the run, to be resumed.
+
+    Exit codes: 0 converged, 1 stalled or cancelled, 2 misuse or environment,
+    130 interrupted.
+
+    For example:
+
+      affidavit run "Summarise what this project does" --model local --workspace .
+    """
+    if not objective.strip():
+        raise UsageError("the objective is empty; say what the agent is to do")
+    granted = _granted(tools)
+    if granted and workspace is None:
+        raise UsageError("--tools grants tools that only a workspace gives: name one with --workspace")
+    setting = Setting(place_of(store), _run_id(id), model, workspace, as_json)
+
+    async def start(host: Host, config: MissionConfig) -> Run:
+        _check_granted(granted, config)
+        if await host.log.info(setting.run_id) is not None:
+            raise UsageError(f"there is a run {setting.run_id} already; `affidavit resume` goes on with it")
+        prompt = await trio.to_thread.run_sync(
+            lambda: system_prompt(
+                workspace, given=system, supports_tools=config.model.supports_tools, granted=granted
+            )
+        )
+        spec = GoalSpec(
+            objective,
+            system=prompt,
+            tools=granted,
+            max_steps=max_steps,
+            max_tokens=max_tokens,
+            max_output_tokens=max_output_tokens,
+        )
+        return await host.submit(spec, config, id=setting.run_id)
+
+    return await drive(setting, start)
+
+
+def _run_id(wanted: str | None) -> str:
+    try:
+        return new_run_id(SystemClock().now_ns()) if wanted is None else check_run_id(wanted)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _granted(tools: str | None) -> tuple[str, ...] | None:
+    return None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip())
+
+
+def _check_granted(granted: tuple[str, ...] | None, config: MissionConfig) -> None:
+    unknown = [name for name in granted or () if name not in config.toolbox]
+    if unknown:
+        raise UsageError(f"there is no tool {unknown[0]!r}; the workspace gives {', '.join(config.toolbox)}")

@@ -1,0 +1,93 @@
+"""`affidavit sessions`: the runs of a store, oldest first."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from affidavit.actors.codec import decode
+from affidavit.actors.directory import RunInfo, runs
+from affidavit.actors.event_json import format_time
+from affidavit.actors.logs.port import LogReader
+from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
+from affidavit.actors.projection import Projection, reduce
+from affidavit.tools._verify_report import plain
+from affidavit.tools.errors import CONVERGED, notice
+from affidavit.tools.options import AsJson, Store
+from affidavit.tools.output import Output
+from affidavit.tools.place import place_of
+from affidavit.tools.terminal import style_of
+
+_OBJECTIVE = 60
+_SHORTEST = 16
+
+
+async def sessions(*, as_json: AsJson = False, store: Store = None) -> int:
+    """List the runs of this store, oldest first; the last line is what @last means.
+
+    For example:
+
+      affidavit sessions
+    """
+    place = place_of(store)
+    async with open_sqlite_reader(place.runs) as log:
+        found = [(info, await _recorded(log, info)) for info in await runs(log)]
+    output = Output()
+    if as_json:
+        for info, recorded in found:
+            await output.line(json.dumps(_as_json(info, recorded)))
+        return CONVERGED
+    if not found:
+        notice("this store holds no run yet")
+        return CONVERGED
+    for line in _table(found):
+        await output.line(line)
+    return CONVERGED
+
+
+async def _recorded(log: LogReader, info: RunInfo) -> int:
+    """Return the seq of the last event that is not about the record: what a seal would have to cover."""
+    after = info.sealed
+    status = Projection(events=info.sealed)
+    while batch := await log.read(info.id, after):
+        for row in batch:
+            status = reduce(status, decode(row.data))
+        after = batch[-1].seq
+    return status.events
+
+
+def _as_json(info: RunInfo, recorded: int) -> dict[str, object]:
+    return {
+        "id": info.id,
+        "started": format_time(info.started),
+        "state": info.state,
+        "events": recorded,
+        "sealed": min(info.sealed, recorded),
+        "tip": info.events,
+        "objective": info.objective,
+    }
+
+
+def _table(found: list[tuple[RunInfo, int]]) -> list[str]:
+    rows = [("ID", "STARTED (UTC)", "STATE", "EVENTS", "SEALED", "OBJECTIVE")]
+    rows += [
+        (
+            info.id,
+            format_time(info.started)[:19].replace("T", " "),
+            info.state,
+            str(recorded),
+            f"{min(info.sealed, recorded)}/{recorded}",
+            " ".join(info.objective.split()),
+        )
+        for info, recorded in found
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    screen = style_of(sys.stdout).width
+    room = _OBJECTIVE if screen is None else max(_SHORTEST, screen - sum(widths) - 2 * len(widths))
+    return [_line(row, widths, room) for row in rows]
+
+
+def _line(row: tuple[str, ...], widths: list[int], room: int) -> str:
+    cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+    objective = row[-1] if len(row[-1]) <= room else f"{row[-1][: room - 3]}..."
+    return "  ".join([*cells, plain(objective)]).rstrip()

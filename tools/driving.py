@@ -1,0 +1,131 @@
+"""What `run` and `resume` have in common: open everything, drive one run while it is shown, and end with what came of it.
+
+Opened in the order in which a mistake is cheapest to hear of: workspace, model, key, store. Closed inside-out: first the run is
+ended or parked and sealed, then what was not shown yet is read back from the log, so the transcript is whole in any case.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from affidavit.actors.events import TERMINAL_KINDS, Kind
+from affidavit.actors.history import history
+from affidavit.actors.host import Host, Run, open_host
+from affidavit.actors.logs.port import Log
+from affidavit.actors.logs.sqlite import open_sqlite_log
+from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.models.registry import open_model
+from affidavit.actors.projection import project
+from affidavit.actors.signers.port import Signer
+from affidavit.actors.toolbox.registry import Toolbox
+from affidavit.actors.toolbox.workspace import WorkspaceTools
+from affidavit.tools.errors import CONVERGED, INTERRUPTED, STALLED, UsageError, notice
+from affidavit.tools.handover import handover_lines
+from affidavit.tools.interrupts import open_interrupts
+from affidavit.tools.narrator import Narrator
+from affidavit.tools.output import Output
+from affidavit.tools.place import Place
+from affidavit.tools.signing import open_signer
+from affidavit.tools.status import status_lines
+from affidavit.tools.terminal import style_of
+from affidavit.tools.transcript import Transcript
+
+Start = Callable[[Host, MissionConfig], Awaitable[Run]]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run is driven with.
+
+    Attributes:
+        place: The store.
+        run_id: The run's whole id.
+        model: The model, as `open_model` takes it.
+        workspace: Where the agent may read; None gives it no tools.
+        as_json: Whether standard output is for programs.
+        after: The seq of the last event that need not be shown.
+    """
+
+    place: Place
+    run_id: str
+    model: str
+    workspace: Path | None
+    as_json: bool
+    after: int = 0
+
+    @property
+    def resume_line(self) -> str:
+        """The command line that goes on with the run."""
+        workspace = () if self.workspace is None else ("--workspace", os.path.abspath(self.workspace))
+        return self.place.line("resume", self.run_id, "--model", self.model, *workspace)
+
+
+async def drive(setting: Setting, start: Start) -> int:
+    """Drive a run to its end, showing it.
+
+    Args:
+        setting: With what.
+        start: Submits or resumes the run on the host it is given.
+
+    Returns:
+        The exit code: 0 converged, 1 stalled or cancelled, 130 interrupted.
+
+    Raises:
+        AffidavitError: The run could not be started, or stopped because of a fault.
+    """
+    toolbox = Toolbox(() if setting.workspace is None else WorkspaceTools(setting.workspace).tools)
+    async with open_model(setting.model) as model:
+        signer = open_signer(setting.place)
+        async with open_sqlite_log(setting.place.runs) as log:
+            return await _conduct(setting, log, signer, MissionConfig(model, toolbox), start)
+
+
+async def _conduct(setting: Setting, log: Log, signer: Signer, config: MissionConfig, start: Start) -> int:
+    failures: list[Exception] = []
+    narrator = Narrator(
+        Output(), Transcript(style_of(sys.stdout), as_json=setting.as_json), after=setting.after
+    )
+    last_words = f"To go on with the run:\n{setting.resume_line}"
+    async with open_interrupts(lambda: last_words) as interrupts:
+        with interrupts.scope:
+            async with open_host(
+                log, signer=signer, on_failure=lambda _, error: failures.append(error)
+            ) as host:
+                run = await start(host, config)
+                async with run.session.subscribe(setting.after) as events:
+                    await narrator.follow(events)
+                await run.closed()
+        if not interrupts.happened:
+            await narrator.catch_up(log, setting.run_id)
+        return await _finish(setting, log, narrator, failures, interrupted=interrupts.happened)
+
+
+async def _finish(
+    setting: Setting, log: Log, narrator: Narrator, failures: list[Exception], *, interrupted: bool
+) -> int:
+    events = await history(log, setting.run_id)
+    status = project(events)
+    lines = [f"run {setting.run_id}", *status_lines(status)]
+    if interrupted or not status.terminal:
+        for line in lines if events else ():
+            notice(line)
+        if events and not status.terminal:
+            notice(f"To go on with the run:\n{setting.resume_line}")
+    else:
+        for line in (*lines, *handover_lines(setting.place, setting.run_id, events)):
+            if setting.as_json:
+                notice(line)
+            else:
+                await narrator.line(line)
+    if interrupted:
+        return INTERRUPTED
+    if failures:
+        raise failures[0]
+    last = next((event for event in reversed(events) if event.kind in TERMINAL_KINDS), None)
+    if last is None or not status.terminal:
+        raise UsageError(f"run {setting.run_id} was parked before it ended")
+    return CONVERGED if last.kind == Kind.CONVERGED else STALLED

@@ -1,0 +1,54 @@
+"""What `affidavit` says of itself on one screen. Text alone: nothing is imported for it, and a test keeps it complete."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final
+
+OVERVIEW: Final = """\
+affidavit runs an AI agent and keeps a signed record of everything that it did.
+
+The agent's words, its tool calls and their results, and what it was refused are written down
+before anyone relies on them, and sealed under your key at the end. Anyone who has your public
+key can check the record later, without you and without this machine: a changed, dropped or
+added event is found.
+
+Begin here:
+  affidavit demo                     the whole story in 15 seconds, offline, without any key
+  affidavit run "..." --model local  a real run, live on this terminal
+
+Runs:
+  run OBJECTIVE      give an agent an objective, and watch it until it is done
+  resume ID          go on with a run that was interrupted
+  sessions           list the runs of this store
+  watch ID           follow a run that is going on in another terminal
+  replay ID          show a run from its first event to its last
+
+Evidence:
+  seal ID            sign everything that a run has recorded so far
+  export ID          write a run's sealed record to a file, to hand over
+  prove ID SEQ       write the proof of one single event, to hand over alone
+  verify FILE        check a record or a proof; needs no store and no network
+  keys new | show    make this store's signing key, or show its public half
+
+  demo               explain all of this by doing it
+
+ID is the id of a run, the beginning of one, or @last.
+`affidavit COMMAND --help` tells more, with an example. `affidavit --version` names the version.
+"""
+
+
+def show() -> int:
+    """Print it.
+
+    Returns:
+        The exit code: 0.
+    """
+    try:
+        sys.stdout.write(OVERVIEW)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough; without this the interpreter would complain when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0

@@ -1,0 +1,33 @@
+"""The status of a run in words, from its projection. Every view that shows a run ends with these lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from affidavit.actors.projection import Projection
+from affidavit.tools._verify_report import plain
+from affidavit.tools.event_words import usage_words
+
+
+def sealed_words(p: Projection) -> str:
+    """Return how much of a run is under a signed root, such as `sealed 23/23`."""
+    return f"sealed {p.sealed_events}/{p.events}"
+
+
+def state_words(p: Projection) -> str:
+    """Return how a run stands, in a few words."""
+    if not p.terminal:
+        return "unfinished"
+    return f"stalled: {plain(p.err)}" if p.err else "converged"
+
+
+def status_lines(p: Projection) -> Iterator[str]:
+    """Go through the lines that sum a run up."""
+    yield f"state      {state_words(p)}"
+    yield f"turns      {p.turns} ({usage_words(p.usage)})"
+    yield f"actions    {p.admitted} admitted, {p.completed} completed, {p.rejected} refused"
+    if p.egress_allowed or p.egress_blocked:
+        yield f"network    {p.egress_allowed} connections allowed, {p.egress_blocked} refused"
+    if p.fanout:
+        yield f"children   {len(p.fanout)}"
+    yield f"record     {p.record}, {sealed_words(p)}"

@@ -1,0 +1,80 @@
+"""Lays events out as lines: seq, kind, the words. Wrapped on a terminal, one width for all; nothing but plain text elsewhere.
+
+Text from a model or a tool is escaped first, so that it can move no cursor and change no colour.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Final, final
+
+from affidavit.actors.event_json import to_json_line
+from affidavit.actors.events import Event, Kind
+from affidavit.tools._verify_report import plain
+from affidavit.tools.event_words import Words, words_of
+from affidavit.tools.terminal import Style, Tone
+
+_SEQ: Final = 4
+_KIND: Final = 17
+_INDENT: Final = _SEQ + _KIND + 4
+# On a narrower screen the words of later lines begin further left.
+_ROOM: Final = 34
+_FOLD: Final = 160
+_SAME: Final = "(the answer above)"
+
+
+@final
+class Transcript:
+    """Turns the events of one run, in order, into text. It remembers the last answer, so as not to say it twice."""
+
+    def __init__(self, style: Style, *, as_json: bool) -> None:
+        """Lay out for a stream of this style; as JSON, one line for each event."""
+        self._style = style
+        self._as_json = as_json
+        self._answer = ""
+
+    def show(self, event: Event) -> str:
+        """Return an event's lines, the last one ended."""
+        if self._as_json:
+            return to_json_line(event) + "\n"
+        words = words_of(event)
+        if event.kind == Kind.ASSISTANT:
+            self._answer = event.text
+        elif event.kind == Kind.CONVERGED and event.text and event.text == self._answer:
+            words = Words(_SAME, words.tone)
+        return "".join(f"{line}\n" for line in self._lines(event, words))
+
+    def _lines(self, event: Event, words: Words) -> Iterator[str]:
+        width = self._style.width
+        indent = _INDENT if width is None or width >= _INDENT + _ROOM else _SEQ + 2
+        head = f"{event.seq:>{_SEQ}}  {plain(event.kind):<{_KIND}}"
+        room = (width or _FOLD + _INDENT) - _INDENT
+        texts = [_fold(words.text, room)] if words.folded else words.text.splitlines() or [""]
+        if indent != _INDENT:
+            yield self._style.paint(head.rstrip(), Tone.QUIET)
+        shown = list(_wrapped(texts, None if width is None else width - indent))
+        for number, text in enumerate(shown):
+            painted = self._style.paint(text, words.tone)
+            if number == 0 and indent == _INDENT:
+                yield f"{self._style.paint(head, Tone.QUIET)}  {painted}".rstrip()
+            else:
+                yield f"{' ' * indent}{painted}".rstrip()
+
+
+def _wrapped(texts: Iterable[str], width: int | None) -> Iterator[str]:
+    for text in texts:
+        clean = plain(text.expandtabs(4))
+        if width is None or len(clean) <= width:
+            yield clean
+        else:
+            yield from textwrap.wrap(clean, width, drop_whitespace=True, replace_whitespace=False)
+
+
+def _fold(text: str, room: int) -> str:
+    """Return a text on one line, cut to the room there is, saying how long it was if it was cut."""
+    line = " ".join(text.split())
+    if len(line) <= room:
+        return line
+    tail = f" ... ({len(text):,} characters)"
+    return line[: max(0, room - len(tail))] + tail
