@@ -146,7 +146,7 @@ def check_event(
         fields = cbor.strict_loads(data, max_depth)
         if _is_sound(fields) and cbor2.dumps(fields) == data:
             return CheckedEvent(fields, has_floats=False)
-    except Exception:  # noqa: BLE001, S110 - whatever went wrong, the strict parser below names it
+    except Exception:  # noqa: S110 - whatever went wrong, the strict parser below names it
         pass
     return _examine(parse(data, max_depth=max_depth))
 

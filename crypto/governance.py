@@ -121,7 +121,7 @@ class GovernanceFold:
             self._counts["admitted"] += 1
             self._started.setdefault(call, seq)
 
-    def _reject(self, payload: dict[str, Any], seq: int) -> None:  # noqa: ARG002 - every rule has one shape
+    def _reject(self, payload: dict[str, Any], seq: int) -> None:
         call = _whole(payload.get("call"))
         if call is None:
             return
@@ -151,7 +151,7 @@ class GovernanceFold:
             side = self._passed if payload.get("passed") is True else self._failed
             side.setdefault(check, seq)
 
-    def _outcome(self, payload: dict[str, Any], seq: int) -> None:  # noqa: ARG002 - every rule has one shape
+    def _outcome(self, payload: dict[str, Any], seq: int) -> None:
         if payload.get("result") == "success":
             self._claims.append((self._index, _whole(payload.get("check"))))
 

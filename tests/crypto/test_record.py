@@ -195,6 +195,25 @@ def test_what_is_odd_but_allowed_is_reported(data: bytes, kind: FindingKind, seq
     assert (found[kind].count, found[kind].seqs) == (1, seqs)
 
 
+def test_steps_without_a_number_are_inert() -> None:
+    """A start, a refusal or a check that names no integer admits, refuses and passes nothing."""
+    for strange in (
+        {},
+        {"call": "1", "check": "1"},
+        {"call": True, "check": True},
+        {"call": None, "check": None},
+    ):
+        kinds = ("dispatch.start", "dispatch.rejected", "check.recorded", "outcome.recorded")
+        found = verify_record(
+            steps(*((kind, {**strange, "passed": True}) for kind in kinds)), keyring()
+        ).governance
+        assert found is not None
+        assert (found.admitted, found.refused, found.outcomes_claimed, found.findings) == (0, 0, 0, ())
+        success = ("outcome.recorded", {"result": "success", **strange})
+        data = steps(("check.recorded", {**strange, "passed": True}), success)
+        assert code_of(verify_record, data, keyring()) == FailureCode.SHALLOW_NO_GROUND_TRUTH
+
+
 def test_findings_are_counted_and_never_flood() -> None:
     """A thousand of one kind are one finding with the first ten places."""
     found = findings_of(steps(*[("dispatch.start", {"call": call}) for call in range(1000)]))

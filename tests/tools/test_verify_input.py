@@ -73,6 +73,9 @@ NO_RECORDS = {
     "a map of 2^62": b"\xbb\x40" + bytes(7),
     "events of 2^60": b"\xa2\x66events\x9b\x10" + bytes(7),
     "one event of 2^60": b"\xa2\x66events\x81\x5b\x10" + bytes(7),
+    "fewer events than declared": b"\xa2\x66events\x82\x41a",
+    "a head cut off": b"\xa2\x66events\x81\x59",
+    "a field name that is no text": b"\xa2\x62\xff\xff\x00\x61a\x00",
     "a depth bomb": b"\xa1\x61a" * 100_000,
     "arrays": b"\x81" * 100_000,
 }
