@@ -15,6 +15,7 @@ import trio
 from affidavit.actors.admission import Action, Admitter, CapabilityGrant, Denial, Spent, first_denial
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import Event, FaultClass, Kind
+from affidavit.actors.faults import stopping_part
 
 T = TypeVar("T")
 
@@ -103,7 +104,8 @@ class Dispatcher:
                 recorded as a terminal failure and raised.
             opening: What to record ahead of the admission, in the same append; nothing of it if the action is refused.
             refused: What to record together with a refusal.
-            stopped: What to record together with the end if the work is cancelled, given `cancelled` or `interrupted`.
+            stopped: What to record together with the end if the work is cancelled, or interrupted from the keyboard, given
+                `cancelled` or `interrupted`.
 
         Returns:
             How it ended, or why it was refused.
@@ -122,15 +124,19 @@ class Dispatcher:
             await self._ledger.record(*opening, self._admitted(action, call))
         try:
             done = await work()
-        except trio.Cancelled:
-            fault = self.stop_fault
-            end = self._ended(action, call, fault, "", action.reserve_tokens)
-            await self._commit(end, *stopped(fault))  # noqa: ASYNC102  # shielded and bounded within
-            raise
         except Exception:
             end = self._ended(action, call, FaultClass.TERMINAL, "crashed", action.reserve_tokens)
             await self._commit(end)  # noqa: ASYNC120  # shielded and bounded within
             raise
+        except (trio.Cancelled, KeyboardInterrupt, BaseExceptionGroup) as error:
+            # Work that was stopped may crash on its way out as well; only what stopped it goes on.
+            stop = stopping_part(error)
+            fault = self.stop_fault
+            end = self._ended(action, call, fault, "" if stop is error else "crashed", action.reserve_tokens)
+            await self._commit(end, *stopped(fault))  # noqa: ASYNC102  # shielded and bounded within
+            if stop is None or stop is error:
+                raise
+            raise stop from None  # noqa: ASYNC104  # the stop itself is raised again, apart from the crash
         end = self._ended(action, call, done.error_class, done.error_code, done.used_tokens)
         await self._commit(end, *done.events)
         return done
