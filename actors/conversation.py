@@ -66,7 +66,7 @@ class Conversation:
 
     Attributes:
         spec: The goal, once session.started was seen.
-        started: What session.started says of the configuration.
+        digests: The parts of the configuration it was last driven with, as far as the record names them.
         messages: What the model is shown, oldest first.
         turn: The last turn announced.
         turn_open: Whether that turn has not completed.
@@ -82,7 +82,7 @@ class Conversation:
     """
 
     spec: GoalSpec | None = None
-    started: Event | None = None
+    digests: dict[str, object] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     turn: int = 0
     turn_open: bool = False
@@ -120,14 +120,29 @@ def fold(events: tuple[Event, ...]) -> Conversation:
 
 
 def _started(c: Conversation, event: Event) -> None:
-    c.started = event
-    spec = event.detail.get("spec")
-    c.spec = GoalSpec.from_detail(spec) if isinstance(spec, dict) else GoalSpec(event.text)
+    c.spec = _spec(event)
+    _driven_with(c, event)
     c.messages.append(Message("user", event.text))
 
 
 def _phase(c: Conversation, event: Event) -> None:
     c.phase = Phase.read(event.detail.get("phase")) or c.phase
+    _driven_with(c, event)
+
+
+def _driven_with(c: Conversation, event: Event) -> None:
+    digests = event.detail.get("digests")
+    if isinstance(digests, dict):
+        c.digests = {**c.digests, **digests}
+
+
+def _spec(event: Event) -> GoalSpec | None:
+    """Read the goal; one that some other program stated in a form of its own cannot be driven, only read."""
+    stated = event.detail.get("spec", {"objective": event.text})
+    try:
+        return GoalSpec.from_detail(stated) if isinstance(stated, dict) else None
+    except ValueError:
+        return None
 
 
 def _turn_started(c: Conversation, event: Event) -> None:

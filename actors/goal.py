@@ -65,7 +65,7 @@ class GoalSpec:
         """
         values = {item.name: detail[item.name] for item in fields(cls) if item.name in detail}
         tools = values.get("tools")
-        if isinstance(tools, list):
+        if isinstance(tools, list) and all(isinstance(tool, str) for tool in tools):
             values["tools"] = tuple(tools)
         wrong = [name for name, value in values.items() if not isinstance(value, _TYPES[name])]
         if wrong or "objective" not in values:

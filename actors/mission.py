@@ -13,6 +13,7 @@ from affidavit.actors.conversation import Conversation
 from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import ResumeRefused
 from affidavit.actors.events import Event, FaultClass, Kind
+from affidavit.actors.faults import words_of
 from affidavit.actors.goal import GoalSpec, GoalStatus, Phase
 from affidavit.actors.mission_config import MissionConfig, changed_digests, grant_of
 from affidavit.actors.mission_ledger import MissionLedger
@@ -20,6 +21,7 @@ from affidavit.actors.mission_tools import ToolStep
 from affidavit.actors.mission_turn import ModelStep, TurnFailed
 from affidavit.actors.recovery import cancelling_events, closing_events, turn_completed
 from affidavit.actors.reporter import Reporter
+from affidavit.actors.text import fit
 
 
 @final
@@ -60,7 +62,7 @@ class Mission:
         self._dispatcher.stop_fault = fault
 
     def check_unchanged(self, *, accept_changes: bool) -> tuple[str, ...]:
-        """Compare model, tools, policy and configuration with those that the run started with.
+        """Compare model, tools, policy and configuration with those that the run was last driven with.
 
         Returns:
             The names of the parts that changed, if that is accepted.
@@ -68,12 +70,10 @@ class Mission:
         Raises:
             ResumeRefused: Something changed and that is not accepted.
         """
-        started = self._ledger.conversation.started
-        recorded = started.detail.get("digests") if started is not None else None
-        changed = changed_digests(recorded, self._config.digests(self._spec))
+        changed = changed_digests(self._ledger.conversation.digests, self._config.digests(self._spec))
         if changed and not accept_changes:
             raise ResumeRefused(
-                f"this run started with another {' and '.join(changed)}; resume it with the same, or accept the change"
+                f"this run was driven with another {' and '.join(changed)}; resume it with the same, or accept the change"
             )
         return changed
 
@@ -119,14 +119,14 @@ class Mission:
         return GoalStatus(Phase.RUNNING, steps=conversation.turn)
 
     async def finish(self, status: GoalStatus) -> None:
-        """Record the terminal phase. The session adds its terminal event in the same append."""
+        """Record the terminal phase, having answered what is still open; the session adds its terminal event to the append."""
         detail: dict[str, object] = {
             "phase": str(status.phase),
             "message": status.message,
             "steps": status.steps,
         }
         event = Event(Kind.GOAL_PHASE, error_class=status.error_class, detail=detail)
-        await self._ledger.record(event)
+        await self._ledger.record(*cancelling_events(self._ledger.conversation), event)
 
     async def close_as_cancelled(self) -> None:
         """Answer every open tool call as cancelled, so that the transcript of a cancelled run is whole."""
@@ -149,5 +149,12 @@ class Mission:
             return self._stalled("the model ended its turn without an answer", FaultClass.TERMINAL)
         return GoalStatus(Phase.CONVERGED, conversation.last_text, conversation.turn)
 
+    def failed(self, error: Exception) -> GoalStatus:
+        """Return the terminal status of a mission that failed for another reason than its record."""
+        return self._stalled(
+            f"the mission failed: {type(error).__name__}: {words_of(error)}", FaultClass.TERMINAL
+        )
+
     def _stalled(self, reason: str, error_class: str) -> GoalStatus:
-        return GoalStatus(Phase.STALLED, reason, self._ledger.conversation.turn, error_class)
+        shown, _ = fit(reason, self._config.text_limit)
+        return GoalStatus(Phase.STALLED, shown, self._ledger.conversation.turn, error_class)

@@ -18,6 +18,8 @@ from affidavit.crypto import cbor
 DEFAULT_ATTEMPTS: Final = 3
 DEFAULT_TOOL_SECONDS: Final = 60.0
 DEFAULT_BACKOFF_SECONDS: Final = 0.5
+# With what else an event may hold, an event of such a text stays below the 1 MiB that one may have.
+MAX_TEXT_LIMIT: Final = 384 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,9 @@ class MissionConfig:
         backoff_seconds: The wait before the second attempt; it doubles from one to the next.
         tool_seconds: How long one tool call may take.
         text_limit: The most UTF-8 bytes of a text that are recorded and shown.
+
+    Raises:
+        ValueError: A limit is out of range.
     """
 
     model: Model
@@ -41,6 +46,13 @@ class MissionConfig:
     backoff_seconds: float = DEFAULT_BACKOFF_SECONDS
     tool_seconds: float = DEFAULT_TOOL_SECONDS
     text_limit: int = DEFAULT_TEXT_LIMIT
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        if self.attempts < 1:
+            raise ValueError(f"a model turn needs at least one attempt, not {self.attempts}")
+        if not 1 <= self.text_limit <= MAX_TEXT_LIMIT:
+            raise ValueError(f"a text limit is 1 to {MAX_TEXT_LIMIT} bytes, not {self.text_limit}")
 
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:
         """Return what session.started says of the configuration: the model's name and one digest for each part."""

@@ -15,10 +15,11 @@ from affidavit.actors.conversation import PendingCall
 from affidavit.actors.dispatch import Dispatcher, Done
 from affidavit.actors.errors import ToolFailed
 from affidavit.actors.events import Event, FaultClass, Kind, Trust
+from affidavit.actors.faults import stopping_part, words_of
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.mission_reply import fit_marked
 from affidavit.actors.recovery import CANCELLED_TEXT, INTERRUPTED_TEXT, result_events, unanswered
-from affidavit.actors.text import fit
 from affidavit.actors.toolbox.arguments import validate_arguments
 from affidavit.actors.toolbox.port import Tool
 
@@ -66,26 +67,32 @@ class ToolStep:
 
     async def _work(self, tool: Tool, call: PendingCall) -> Done[None]:
         limit = self._config.tool_seconds
+        answer: object = None
         try:
             arguments = validate_arguments(tool.spec, call.input)
-            with trio.fail_after(limit):
-                text = await tool.run(arguments)
-        except trio.TooSlowError:
-            return self._failed(call, f"{call.name} did not finish within {limit:g} s", "timeout")
+            with trio.move_on_after(limit) as scope:
+                answer = await tool.run(arguments)
         except ToolFailed as error:
-            return self._failed(call, str(error), "tool_failed")
-        except (
-            Exception
-        ) as error:  # a tool is outside code: whatever it raises is its result, never the session's end
-            return self._failed(call, f"{call.name} crashed: {type(error).__name__}: {error}", "tool_crashed")
-        return Done(None, events=self._results(call, str(text), is_error=False))
+            return self._failed(call, words_of(error), "tool_failed")
+        except BaseException as error:  # noqa: ASYNC103  # cancellation is raised again
+            # A tool is outside code: whatever it raises is its result, unless something greater stopped it.
+            if stopping_part(error) is not None:
+                raise
+            text = f"{call.name} crashed: {type(error).__name__}: {words_of(error)}"
+            return self._failed(call, text, "tool_crashed")  # noqa: ASYNC104  # a crash and no cancellation
+        if scope.cancelled_caught:
+            return self._failed(call, f"{call.name} did not finish within {limit:g} s", "timeout")
+        if not isinstance(answer, str):
+            text = f"{call.name} crashed: it returned {type(answer).__name__} and no text"
+            return self._failed(call, text, "tool_crashed")
+        return Done(None, events=self._results(call, answer, is_error=False))
 
     def _failed(self, call: PendingCall, text: str, code: str) -> Done[None]:
         events = self._results(call, text, is_error=True)
         return Done(None, events=events, error_class=FaultClass.TERMINAL, error_code=code)
 
     def _results(self, call: PendingCall, text: str, *, is_error: bool) -> tuple[Event, ...]:
-        shown, cut = fit(text, self._config.text_limit)
+        shown, marks = fit_marked(text, self._config.text_limit)
         result = Event(
             Kind.TOOL_RESULT,
             turn=call.turn,
@@ -93,7 +100,7 @@ class ToolStep:
             tool_use_id=call.id,
             result=shown,
             is_error=is_error,
-            detail={"cut": cut.as_detail()} if cut else {},
+            detail=marks,
         )
         return result_events(self._ledger.conversation, result)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import final
 
 from affidavit.actors.admission import MODEL_ACTION, Action, CapabilityGrant, Denial
-from affidavit.actors.conversation import Conversation
 from affidavit.actors.dispatch import Dispatcher, Done
 from affidavit.actors.errors import ModelError
 from affidavit.actors.events import Event, FaultClass, Kind, Trust
+from affidavit.actors.faults import words_of
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
-from affidavit.actors.models.port import ModelReply, ModelRequest, ToolCall
+from affidavit.actors.mission_reply import MAX_NAME, reply_events, sound_usage
+from affidavit.actors.models.port import ModelRequest
 from affidavit.actors.text import fit
 
 _BYTES_PER_TOKEN = 3
@@ -64,7 +65,7 @@ class ModelStep:
                 return
             if error.fault != FaultClass.TRANSIENT or attempt == self._config.attempts:
                 tried = f" (tried {attempt} times)" if attempt > 1 else ""
-                raise TurnFailed(f"the model could not be asked: {error}{tried}", error.fault)
+                raise TurnFailed(f"the model could not be asked: {words_of(error)}{tried}", error.fault)
             await self._config.clock.sleep(wait)
             wait *= 2
 
@@ -87,9 +88,11 @@ class ModelStep:
             try:
                 reply = await self._config.model.generate(request)
             except ModelError as error:
-                return Done(error, error_class=error.fault, error_code=error.code)
-            spent = reply.usage.input_tokens + reply.usage.output_tokens if reply.usage else reserve
-            return Done(None, events=self._events(reply), used_tokens=spent)
+                return Done(error, error_class=error.fault, error_code=fit(error.code, MAX_NAME)[0])
+            usage = sound_usage(reply.usage)
+            spent = usage.input_tokens + usage.output_tokens if usage else reserve
+            events = reply_events(reply, conversation, self._config.text_limit)
+            return Done(None, events=events, used_tokens=spent)
 
         outcome = await self._dispatcher.govern(action, work, opening=opening)
         if isinstance(outcome, Denial):
@@ -105,51 +108,11 @@ class ModelStep:
             self._spec.max_output_tokens,
         )
 
-    def _events(self, reply: ModelReply) -> tuple[Event, ...]:
-        conversation = self._ledger.conversation
-        turn = conversation.turn
-        calls = [
-            self._call_event(call, tool_use_id, turn)
-            for call, tool_use_id in zip(
-                reply.tool_calls, _call_ids(conversation, reply.tool_calls), strict=True
-            )
-        ]
-        text, cut = fit(reply.text, self._config.text_limit)
-        detail: dict[str, object] = {"blocks": reply.blocks} if reply.blocks else {}
-        if cut is not None:
-            detail["cut"] = cut.as_detail()
-        common = {"turn": turn, "stop_reason": reply.stop_reason, "usage": reply.usage}
-        said = Event(Kind.ASSISTANT, text=text, detail=detail, **common)  # type: ignore[arg-type]
-        end = () if calls else (Event(Kind.TURN_COMPLETED, **common),)  # type: ignore[arg-type]
-        return (said, *calls, *end)
-
-    def _call_event(self, call: ToolCall, tool_use_id: str, turn: int) -> Event:
-        arguments, cut = fit(call.input, self._config.text_limit)
-        detail: dict[str, object] = {}
-        if tool_use_id != call.id and call.id:
-            detail["vendor_id"] = call.id
-        if cut is not None:
-            detail["cut"] = cut.as_detail()
-        return Event(
-            Kind.TOOL_CALL, turn=turn, tool=call.name, tool_use_id=tool_use_id, input=arguments, detail=detail
-        )
-
-
-def _call_ids(conversation: Conversation, calls: tuple[ToolCall, ...]) -> list[str]:
-    """Return an id for each call that is unique in the conversation: the vendor's where it is usable, else our own."""
-    goal = conversation.spec.name if conversation.spec else ""
-    used = {call.id for message in conversation.messages for call in message.tool_calls}
-    ids: list[str] = []
-    for number, call in enumerate(calls, 1):
-        chosen = call.id if call.id and call.id not in used else f"{goal}/{conversation.turn}/{number}"
-        used.add(chosen)
-        ids.append(chosen)
-    return ids
-
 
 def _size(request: ModelRequest) -> int:
-    spoken = sum(
-        len(message.text) + sum(len(call.input) for call in message.tool_calls)
-        for message in request.messages
-    )
-    return len(request.system) + spoken + sum(len(tool.input_schema) for tool in request.tools)
+    """Return the UTF-8 bytes of all that the model must read; of many scripts a character alone is a token or more."""
+    texts = [request.system]
+    for message in request.messages:
+        texts += (message.text, *(call.name + call.input for call in message.tool_calls))
+    texts += (tool.name + tool.description + tool.input_schema for tool in request.tools)
+    return sum(len(text.encode()) for text in texts)

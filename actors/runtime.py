@@ -106,15 +106,20 @@ class GoalRuntime:
         await self._begin(key, reporter, None)
 
     async def _begin(self, key: GoalKey, reporter: Reporter, changed: tuple[str, ...] | None) -> None:
-        earlier = self._goals.get(key.name)
-        if earlier is not None and not earlier.ended.is_set():
-            raise RuntimeError(f"goal {key.name} is being driven already")
+        self._require_idle(key)
         mission = await self._executor.mission(key, reporter, self._log)
+        # Asked again, since another task may have begun to drive the goal while this one was reading the log.
+        self._require_idle(key)
         if changed is None:
             changed = mission.check_unchanged(accept_changes=self._accept_changes)
         driven = _Driven(mission)
         self._goals[key.name] = driven
         self._nursery.start_soon(self._drive, driven, changed, name=f"goal {key.name}")
+
+    def _require_idle(self, key: GoalKey) -> None:
+        driven = self._goals.get(key.name)
+        if driven is not None and not driven.ended.is_set():
+            raise RuntimeError(f"goal {key.name} is being driven already")
 
     async def status(self, key: GoalKey) -> GoalStatus:
         """Return how the goal stands.
@@ -171,9 +176,7 @@ async def _step(mission: Mission) -> GoalStatus:
     except (LogError, RunFinished):
         raise
     except Exception as error:
-        return GoalStatus(
-            Phase.STALLED, f"the mission failed: {type(error).__name__}: {error}", 0, FaultClass.TERMINAL
-        )
+        return mission.failed(error)
 
 
 @asynccontextmanager
