@@ -49,6 +49,7 @@ class GovernanceFold:
         "_fault",
         "_findings",
         "_index",
+        "_late_denial",
         "_not_judged",
         "_passed",
         "_rejected",
@@ -66,6 +67,7 @@ class GovernanceFold:
         self._counts = {"admitted": 0, "completed": 0, "refused": 0, "interrupted": 0}
         self._not_judged = 0
         self._fault: VerificationError | None = None
+        self._late_denial: VerificationError | None = None
         self._index = 0
 
     def add(self, fields: dict[str, Any]) -> None:
@@ -89,8 +91,11 @@ class GovernanceFold:
             VerificationError: `gov.unadmitted_action`, `gov.admission_denied_but_executed` or
                 `shallow.no_ground_truth`, with the index of the event at fault.
         """
-        if self._fault is not None:
-            raise self._fault
+        # A refusal after the end contradicts it just as well, but what is wrong by itself is named first,
+        # as in the published implementation.
+        fault = self._fault or self._late_denial
+        if fault is not None:
+            raise fault
         for index, check in self._claims:
             if check is None or check not in self._passed:
                 raise VerificationError(
@@ -127,8 +132,10 @@ class GovernanceFold:
             return
         self._counts["refused"] += 1
         self._rejected.add(call)
-        if call in self._ended:
-            self._fail(FailureCode.GOV_ADMISSION_DENIED_BUT_EXECUTED, f"call {call} ran and was refused")
+        if call in self._ended and self._late_denial is None:
+            self._late_denial = VerificationError(
+                FailureCode.GOV_ADMISSION_DENIED_BUT_EXECUTED, f"call {call} ran and was refused"
+            ).at(self._index)
 
     def _end(self, payload: dict[str, Any], seq: int) -> None:
         call = _whole(payload.get("call"))

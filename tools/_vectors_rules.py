@@ -37,6 +37,10 @@ def cases() -> Iterator[Case]:
     yield _case("end_bool_call", unadmitted, "A call that is true.", _START, ("dispatch.end", {"call": True}))
     yield _case("start_without_call", None, "A start with no call is inert.", ("dispatch.start", {}))
     yield _case("rejected_later", denied, "Refused after it ended.", _START, _END, _REJECTED)
+    other = ("dispatch.end", {"call": 2})
+    yield _case(
+        "rejected_later_beside", unadmitted, "And another with no start.", _START, _END, _REJECTED, other
+    )
     yield _case("rejected_unadmitted", unadmitted, "Refused and ended, with no start.", _REJECTED, _END)
     yield _case("check_after", None, "The check stands after the claim.", _SUCCESS, _PASSED)
     yield _case(

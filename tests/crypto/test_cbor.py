@@ -198,6 +198,15 @@ def test_a_head_is_read_as_it_was_written(major: int, arg: int) -> None:
         assert (head.major, head.arg, head.end, head.minimal) == (major, arg, len(data), True)
 
 
+@pytest.mark.parametrize(("width", "least"), [(1, 24), (2, 1 << 8), (4, 1 << 16), (8, 1 << 32)])
+def test_each_width_of_head_has_its_least_number(width: int, least: int) -> None:
+    """The least number that needs a width is read in it; one less in it is not canonical."""
+    first = bytes(({1: 0x18, 2: 0x19, 4: 0x1A, 8: 0x1B}[width],))
+    assert decode(first + least.to_bytes(width, "big")) == least
+    shorter = first + (least - 1).to_bytes(width, "big")
+    assert code_of(decode, shorter) == FailureCode.ENC_NON_CANONICAL_CBOR
+
+
 def test_faults_rank_form_before_content_before_canonical_order() -> None:
     """One input with several faults is named by the first kind that a decoder would meet."""
     unsorted_twice = b"\xa3\x61b\x00\x61a\x00\x61a\x00"
