@@ -37,7 +37,7 @@ def cases() -> Iterator[Case]:
     yield _case("end_bool_call", unadmitted, "A call that is true.", _START, ("dispatch.end", {"call": True}))
     yield _case("start_without_call", None, "A start with no call is inert.", ("dispatch.start", {}))
     yield _case("rejected_later", denied, "Refused after it ended.", _START, _END, _REJECTED)
-    other = ("dispatch.end", {"call": 2})
+    other: _Step = ("dispatch.end", {"call": 2})
     yield _case(
         "rejected_later_beside", unadmitted, "And another with no start.", _START, _END, _REJECTED, other
     )
