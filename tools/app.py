@@ -47,10 +47,11 @@ def main(arguments: Sequence[str]) -> int:
         code = build_app()(list(arguments), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         error.verbose = False
-        notice(f"affidavit: {' '.join(str(error).split())} See `affidavit --help`.")
+        command = f" {arguments[0]}" if arguments and arguments[0] in COMMANDS else ""
+        notice(f"affidavit: {' '.join(str(error).split())} See `affidavit{command} --help`.")
         return MISUSE
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else MISUSE
-    except BaseException as error:
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:
         return report(error)
     return code if isinstance(code, int) else CONVERGED

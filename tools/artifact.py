@@ -8,7 +8,7 @@ from pathlib import Path
 import trio
 
 from affidavit.tools.atomic import write_file
-from affidavit.tools.errors import notice
+from affidavit.tools.errors import UsageError, notice
 from affidavit.tools.handover import verify_line
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place
@@ -28,7 +28,7 @@ async def hand_over(place: Place, target: str, content: bytes, what: str, kid: b
         force: Whether a file that is there may be replaced.
 
     Raises:
-        UsageError: A file is there already.
+        UsageError: A file is there already, or an option stands where its name should.
         OSError: It could not be written.
     """
     output = Output()
@@ -36,6 +36,10 @@ async def hand_over(place: Place, target: str, content: bytes, what: str, kid: b
         await output.write_bytes(content)
         notice(f"wrote {what}")
         return
+    if target.startswith("-"):
+        raise UsageError(
+            f"--out names a file, and {target} looks like an option; write ./{target} if it is none"
+        )
     await trio.to_thread.run_sync(partial(write_file, Path(target), content, force=force))
     await output.line(f"{target}: {what}, {len(content):,} bytes")
     await output.line(verify_line(place, target, kid))

@@ -1,12 +1,11 @@
 """What `run` and `resume` have in common: open everything, drive one run while it is shown, and end with what came of it.
 
-Opened in the order in which a mistake is cheapest to hear of: workspace, model, key, store. Closed inside-out: first the run is
-ended or parked and sealed, then what was not shown yet is read back from the log, so the transcript is whole in any case.
+Opened in the order in which a mistake is cheapest to hear of: workspace, model, passphrase, store, key. Closed inside-out: first
+the run is ended or parked and sealed, then what was not shown yet is read back from the log, so the transcript is whole.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from affidavit.tools.interrupts import open_interrupts
 from affidavit.tools.narrator import Narrator
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place
-from affidavit.tools.signing import open_signer
+from affidavit.tools.signing import ask_for_key
 from affidavit.tools.status import status_lines
 from affidavit.tools.terminal import style_of
 from affidavit.tools.transcript import Transcript
@@ -60,7 +59,7 @@ class Setting:
     @property
     def resume_line(self) -> str:
         """The command line that goes on with the run."""
-        workspace = () if self.workspace is None else ("--workspace", os.path.abspath(self.workspace))
+        workspace = () if self.workspace is None else ("--workspace", str(self.workspace.resolve()))
         return self.place.line("resume", self.run_id, "--model", self.model, *workspace)
 
 
@@ -79,9 +78,9 @@ async def drive(setting: Setting, start: Start) -> int:
     """
     toolbox = Toolbox(() if setting.workspace is None else WorkspaceTools(setting.workspace).tools)
     async with open_model(setting.model) as model:
-        signer = open_signer(setting.place)
+        key = ask_for_key(setting.place)
         async with open_sqlite_log(setting.place.runs) as log:
-            return await _conduct(setting, log, signer, MissionConfig(model, toolbox), start)
+            return await _conduct(setting, log, key.open(), MissionConfig(model, toolbox), start)
 
 
 async def _conduct(setting: Setting, log: Log, signer: Signer, config: MissionConfig, start: Start) -> int:

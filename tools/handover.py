@@ -31,7 +31,8 @@ def handover_lines(place: Place, run_id: str, events: Sequence[Event]) -> Iterat
 def verify_line(place: Place, file: str, kid: bytes) -> str:
     """Return the command line that checks a file signed under a key id.
 
-    The key itself is filled in where it is the one of this store. Another one must come from its owner, so a word stands in for it.
+    The key itself is filled in where it is the one of this store. Another one must come from its owner, so a word
+    stands in for it.
     """
     name = kid.decode("utf-8", "backslashreplace")
     key = installed_key(place)

@@ -33,6 +33,12 @@ Workspace: TypeAlias = Annotated[
     ),
 ]
 Out: TypeAlias = Annotated[
-    str, Parameter(name="--out", help="The file to write, or - for standard output.", show_default=False)
+    str,
+    Parameter(
+        name="--out",
+        help="The file to write, or - for standard output.",
+        allow_leading_hyphen=True,  # for the lone - alone; `hand_over` refuses the rest
+        show_default=False,
+    ),
 ]
 Force: TypeAlias = Annotated[bool, Parameter(name="--force", help="Replace the file if it is there.")]

@@ -21,7 +21,7 @@ from affidavit.tools.options import MODEL_VARIABLE, AsJson, RunId, Store, Worksp
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place, place_of
 from affidavit.tools.sealing import seal_run
-from affidavit.tools.status import state_words, status_lines
+from affidavit.tools.status import status_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _recorded_model(found: _Found) -> str:
 
 
 async def _tell_of_the_end(place: Place, found: _Found) -> int:
-    notice(f"run {found.run_id} has ended already ({state_words(found.status)})")
+    notice(f"run {found.run_id} has ended already")
     if found.status.sealed_events < found.status.events:
         await seal_run(place, found.run_id)
         found = await _find(place, found.run_id)

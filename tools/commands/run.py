@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import trio
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from affidavit.actors.clock import SystemClock
-from affidavit.actors.goal import GoalSpec
 from affidavit.actors.host import Host, Run
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.toolbox.registry import Toolbox
+from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
 from affidavit.tools.commands.workspace_brief import system_prompt
 from affidavit.tools.driving import Setting, drive
 from affidavit.tools.errors import UsageError
 from affidavit.tools.options import MODEL_VARIABLE, AsJson, Store, Workspace
 from affidavit.tools.place import place_of
-
-_DEFAULTS = GoalSpec("")
 
 
 async def run(
@@ -35,26 +35,7 @@ async def run(
         ),
     ],
     workspace: Workspace = None,
-    tools: Annotated[
-        str | None,
-        Parameter(name="--tools", help="Grant only these tools, as a,b. A call of any other is refused."),
-    ] = None,
-    max_steps: Annotated[
-        int, Parameter(name="--max-steps", validator=Number(gte=1), help="The most model turns.")
-    ] = _DEFAULTS.max_steps,
-    max_tokens: Annotated[
-        int,
-        Parameter(
-            name="--max-tokens", validator=Number(gte=0), help="The most tokens in all; 0 for no limit."
-        ),
-    ] = _DEFAULTS.max_tokens,
-    max_output_tokens: Annotated[
-        int,
-        Parameter(name="--max-output-tokens", validator=Number(gte=1), help="The most tokens of one turn."),
-    ] = _DEFAULTS.max_output_tokens,
-    system: Annotated[
-        str | None, Parameter(name="--system", help="The system prompt, instead of the default one.")
-    ] = None,
+    goal: GoalOptions = NO_GOAL_OPTIONS,
     id: Annotated[  # the contract's own name for it
         str | None, Parameter(name="--id", help="The run's id, instead of a fresh one.")
     ] = None,
@@ -76,28 +57,22 @@ async def run(
     """
     if not objective.strip():
         raise UsageError("the objective is empty; say what the agent is to do")
-    granted = _granted(tools)
-    if granted and workspace is None:
+    if goal.granted and workspace is None:
         raise UsageError("--tools grants tools that only a workspace gives: name one with --workspace")
     setting = Setting(place_of(store), _run_id(id), model, workspace, as_json)
 
     async def start(host: Host, config: MissionConfig) -> Run:
-        _check_granted(granted, config)
+        _check_granted(goal.granted or (), config.toolbox)
         if await host.log.info(setting.run_id) is not None:
             raise UsageError(f"there is a run {setting.run_id} already; `affidavit resume` goes on with it")
-        prompt = await trio.to_thread.run_sync(
-            lambda: system_prompt(
-                workspace, given=system, supports_tools=config.model.supports_tools, granted=granted
-            )
+        prompt = partial(
+            system_prompt,
+            workspace,
+            given=goal.system,
+            supports_tools=config.model.supports_tools,
+            granted=goal.granted,
         )
-        spec = GoalSpec(
-            objective,
-            system=prompt,
-            tools=granted,
-            max_steps=max_steps,
-            max_tokens=max_tokens,
-            max_output_tokens=max_output_tokens,
-        )
+        spec = goal.spec(objective, await trio.to_thread.run_sync(prompt))
         return await host.submit(spec, config, id=setting.run_id)
 
     return await drive(setting, start)
@@ -110,11 +85,7 @@ def _run_id(wanted: str | None) -> str:
         raise UsageError(str(error)) from error
 
 
-def _granted(tools: str | None) -> tuple[str, ...] | None:
-    return None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip())
-
-
-def _check_granted(granted: tuple[str, ...] | None, config: MissionConfig) -> None:
-    unknown = [name for name in granted or () if name not in config.toolbox]
-    if unknown:
-        raise UsageError(f"there is no tool {unknown[0]!r}; the workspace gives {', '.join(config.toolbox)}")
+def _check_granted(granted: Sequence[str], toolbox: Toolbox) -> None:
+    unknown = next((name for name in granted if name not in toolbox), None)
+    if unknown is not None:
+        raise UsageError(f"there is no tool {unknown!r}; the workspace gives {', '.join(toolbox)}")

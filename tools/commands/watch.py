@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from typing import Annotated, Final
+from typing import Annotated, Final, final
 
 import trio
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from affidavit.actors.directory import find_run
+from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
-from affidavit.actors.projection import Projection, RecordState, project, reduce
+from affidavit.actors.projection import Projection, reduce
 from affidavit.actors.subscription import Subscription
 from affidavit.actors.watch import watch as subscribe
 from affidavit.tools.errors import CONVERGED, notice
@@ -25,6 +27,28 @@ from affidavit.tools.transcript import Transcript
 
 # How long a run that has ended is waited for to be sealed and checked; its owner does both at once, if it lives.
 SEAL_GRACE: Final = 5.0
+_CHECKS: Final = frozenset({Kind.RECORD_VERIFIED, Kind.RECORD_REJECTED})
+
+
+@final
+class Followed:
+    """What is known of a run that is being followed."""
+
+    def __init__(self) -> None:
+        """Begin before its first event."""
+        self.status = Projection()
+        self._kind = ""
+
+    def apply(self, event: Event) -> None:
+        """Fold one event."""
+        self.status = reduce(self.status, event)
+        self._kind = event.kind
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, all of it is sealed, and that seal was checked."""
+        sealed = self.status.sealed_events == self.status.events
+        return self.status.terminal and sealed and self._kind in _CHECKS
 
 
 async def watch(
@@ -53,34 +77,33 @@ async def watch(
     """
     async with open_sqlite_reader(place_of(store).runs) as log:
         whole_id = await find_run(log, run_id)
-        # The status of what is not shown, so that a watch that begins late knows of an end that lies before it.
-        status = project(event for event in await history(log, whole_id) if event.seq <= after)
+        state = Followed()
+        for event in await history(log, whole_id):
+            # What is not shown is folded all the same: the end may lie before the place where this begins.
+            if event.seq <= after:
+                state.apply(event)
         async with subscribe(log, whole_id, after) as events:
             try:
-                status = await _show(events, status, follow=follow, as_json=as_json)
+                await _show(events, state, follow=follow, as_json=as_json)
             except KeyboardInterrupt:
                 notice(f"stopped watching; the run is not affected. To go on: --after {events.cursor}")
                 raise
-    if status.sealed_events < status.events:
-        notice(f"the run has ended and is not sealed ({sealed_words(status)}); `affidavit seal` does that")
+    if not state.is_over:
+        words = sealed_words(state.status)
+        notice(f"the run has ended, and nobody seals and checks it ({words}); `affidavit seal` does that")
     return CONVERGED
 
 
-async def _show(events: Subscription, status: Projection, *, follow: bool, as_json: bool) -> Projection:
-    """Show events until the run has ended and is sealed, or is not sealed in time; return the status it then has."""
+async def _show(events: Subscription, state: Followed, *, follow: bool, as_json: bool) -> None:
+    """Show events, and fold them, until the run has ended and is sealed, or is not sealed in time."""
     output = Output()
     transcript = Transcript(style_of(sys.stdout), as_json=as_json)
-    while follow or not _is_over(status):
-        grace = SEAL_GRACE if status.terminal and not follow else float("inf")
+    while follow or not state.is_over:
+        ended = state.status.terminal and not follow
         event = None
-        with trio.move_on_after(grace):
+        with trio.move_on_after(SEAL_GRACE if ended else math.inf):
             event = await anext(events)
         if event is None:
-            return status
-        status = reduce(status, event)
+            return
+        state.apply(event)
         await output.write(transcript.show(event))
-    return status
-
-
-def _is_over(status: Projection) -> bool:
-    return status.terminal and status.sealed_events == status.events and status.record is RecordState.VERIFIED
