@@ -154,11 +154,10 @@ class GroupCommit:
 
     def _write(self) -> None:
         self._take()
-        written = False
         try:
             for ticket in self._taken:
-                ticket.results = self._store.write(ticket.entries)
-                written = written or any(isinstance(result, int) for result in ticket.results)
+                ticket.results = self._store.compare(ticket.entries)
+            written = self._store.write()
             if not written:
                 self._store.leave()
         except Exception as error:  # escaping, it would end the loop

@@ -19,7 +19,7 @@ from typing import Final, final
 
 from affidavit.actors.errors import LogError, LogFull, LogLocked, LogStateUnknown, WriterFenced
 from affidavit.actors.logs.port import Entry
-from affidavit.actors.logs.sqlite_apply import apply
+from affidavit.actors.logs.sqlite_apply import insert_rows, move_index
 from affidavit.actors.logs.sqlite_connect import checkpoint, open_writer, try_begin, wait_until
 from affidavit.actors.logs.sqlite_locks import StoreLocks
 from affidavit.actors.logs.sqlite_room import has_room
@@ -49,6 +49,7 @@ class Store:
         self._connection = connection
         self._grace = grace
         self._pages = 0
+        self._moved: list[Entry] = []
 
     @classmethod
     def open(cls, path: Path, grace: float) -> Store:
@@ -91,17 +92,30 @@ class Store:
         """
         return wait_until(self.try_begin, self._grace, stop)
 
-    def write(self, entries: Iterable[Entry]) -> tuple[int | WriterFenced, ...]:
-        """Apply entries in the open transaction.
+    def compare(self, entries: Iterable[Entry]) -> tuple[int | WriterFenced, ...]:
+        """Move the index for each entry that wins its compare, in the open transaction; `write` must follow.
 
         Raises:
             sqlite3.Error: The transaction must be undone with `undo`.
         """
         results: list[int | WriterFenced] = []
         for entry in entries:
-            results.append(apply(self._connection, entry))
-            self._pages += sum(map(len, entry.rows)) // _PAGE
+            result = move_index(self._connection, entry)
+            results.append(result)
+            if isinstance(result, int):
+                self._moved.append(entry)
         return tuple(results)
+
+    def write(self) -> bool:
+        """Write the rows of all entries that won, and return whether there were any.
+
+        Raises:
+            sqlite3.Error: The transaction must be undone with `undo`.
+        """
+        moved, self._moved = self._moved, []
+        insert_rows(self._connection, moved)
+        self._pages += sum(len(row) for entry in moved for row in entry.rows) // _PAGE
+        return bool(moved)
 
     def commit(self) -> None:
         """Make the open transaction durable. Blocks for the sync.
@@ -134,6 +148,7 @@ class Store:
             sqlite3.Error: The store failed.
             OSError: The lock file failed.
         """
+        self._moved = []
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")

@@ -31,13 +31,15 @@ class Plan:
     def __init__(self) -> None:
         self._failures: dict[str, tuple[int, How]] = {}
         self._held = ""
+        self._always = False
         self.entered = threading.Event()
         self.release = threading.Event()
         self.commits = 0
 
-    def fail(self, start: str, code: int, how: How = How.BEFORE) -> None:
-        """Fail the next statement that begins so, once, with this SQLite result code."""
+    def fail(self, start: str, code: int, how: How = How.BEFORE, *, always: bool = False) -> None:
+        """Fail the next statement that begins so, or all of them, with this SQLite result code."""
         self._failures[start] = (code, how)
+        self._always = always
 
     def hold(self, start: str) -> None:
         """Make the next statement that begins so wait for `release`."""
@@ -50,7 +52,9 @@ class Plan:
             self.entered.set()
             assert self.release.wait(60), "the test never released the statement it held"
         planned = next((start for start in self._failures if query.startswith(start)), None)
-        code, how = self._failures.pop(planned) if planned else (0, How.BEFORE)
+        code, how = self._failures[planned] if planned else (0, How.BEFORE)
+        if planned and not self._always:
+            del self._failures[planned]
         if planned and how is How.BEFORE:
             raise _error(code)
         cursor: sqlite3.Cursor = getattr(connection, method)(query, *values)

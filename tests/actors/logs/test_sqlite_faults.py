@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 import trio
 import trio.testing
 
-from affidavit.actors.errors import LogClosed, LogFull, LogStateUnknown
+from affidavit.actors.errors import LogClosed, LogFull, LogLocked, LogStateUnknown
 from affidavit.actors.logs import sqlite, sqlite_store
-from affidavit.actors.logs.port import Entry
+from affidavit.actors.logs.port import Entry, StreamInfo
 from affidavit.actors.logs.sqlite import open_sqlite_log
+from affidavit.actors.logs.sqlite_locks import StoreLocks
+from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from tests.actors.logs.appender import Appender, entry, streams_of
-from tests.actors.logs.faulty import How, Plan, plan
+from tests.actors.logs.faulty import FaultyConnection, How, Plan, plan
 
 __all__ = ["plan"]
 
@@ -77,6 +82,55 @@ async def test_an_io_error_anywhere_closes_the_log(tmp_path: Path, plan: Plan, s
         with pytest.raises(LogClosed):
             await log.append([entry("a")])
     assert await streams_of(path) == []
+
+
+async def test_an_io_error_while_waiting_for_the_lock_closes_the_log(tmp_path: Path, plan: Plan) -> None:
+    """An append that was not taken yet is told that the log is closed, which means that it was not written."""
+    path = tmp_path / "store"
+    async with open_sqlite_log(path) as log, trio.open_nursery() as nursery:
+        others = StoreLocks.open(path)
+        assert others.try_write()
+        waiting = Appender(log, entry("a"))
+        nursery.start_soon(waiting.run)
+        await trio.testing.wait_all_tasks_blocked()
+        plan.fail("BEGIN", IOERR_WRITE)
+        others.close()
+    assert isinstance(waiting.error, LogClosed)
+    assert await streams_of(path) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+async def test_an_exceeded_quota_is_a_full_store(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """SQLite calls it an I/O error; since the system says that there is no room, it is a known not-written."""
+
+    def no_room(*_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    async with open_sqlite_log(tmp_path / "store") as log:
+        plan.fail("COMMIT", IOERR_WRITE)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "posix_fallocate", no_room)
+            with pytest.raises(LogFull):
+                await log.append([entry("a")])
+        assert await log.append([entry("a")]) == (1,)
+
+
+async def test_a_busy_store_is_read_again_and_then_called_locked(
+    tmp_path: Path, plan: Plan, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A reader that meets another process's recovery tries again for its grace; the store itself is sound."""
+    path = tmp_path / "store"
+    async with open_sqlite_log(path) as log:
+        await log.append([entry("a")])
+    async with open_sqlite_reader(path) as reader:
+        reader._connection = cast("sqlite3.Connection", FaultyConnection(reader._connection, plan))
+        plan.fail("SELECT", sqlite3.SQLITE_BUSY)
+        assert await reader.info("a") == StreamInfo("a", 1)
+        plan.fail("SELECT", sqlite3.SQLITE_BUSY, always=True)
+        with pytest.raises(LogLocked):
+            await reader.info("a")
 
 
 async def test_a_rollback_that_fails_makes_a_known_failure_unknown(tmp_path: Path, plan: Plan) -> None:

@@ -75,6 +75,18 @@ async def test_an_append_larger_than_a_batch_is_one_transaction(tmp_path: Path, 
         assert plan.commits - before == 1
 
 
+async def test_a_batch_takes_whole_appends_up_to_its_size(tmp_path: Path, plan: Plan) -> None:
+    """Appends that together are too many rows for the loop to write in one go are split between them, never within."""
+    async with open_sqlite_log(tmp_path / "store") as log:
+        before = plan.commits
+        appenders = [Appender(log, Entry(f"s{number}", 0, (b"x",) * 100)) for number in range(5)]
+        async with trio.open_nursery() as nursery:
+            for appender in appenders:
+                nursery.start_soon(appender.run)
+        assert [appender.result for appender in appenders] == [(100,)] * 5
+        assert plan.commits - before == 3
+
+
 async def test_a_cancelled_append_that_was_taken_returns_its_result(tmp_path: Path, plan: Plan) -> None:
     """Once the commit may be under way, cancelling cannot make the outcome unknown: the tip is returned."""
     path = tmp_path / "store"
@@ -135,6 +147,26 @@ async def test_a_store_that_stays_locked_is_a_known_not_written(tmp_path: Path) 
                 await log.append([entry("a")])
             assert await log.list() == ()
         assert await log.append([entry("a")]) == (1,)
+
+
+async def test_only_those_who_waited_a_grace_are_refused_for_the_lock(tmp_path: Path) -> None:
+    """An append that came while another waited for the lock has its own grace, and gets through if the lock is let go."""
+    path = tmp_path / "store"
+    async with open_sqlite_log(path, lock_grace=0.5) as log, trio.open_nursery() as nursery:
+        others = StoreLocks.open(path)
+        assert others.try_write()
+        first, gone, second = (Appender(log, entry(name)) for name in ("first", "gone", "second"))
+        nursery.start_soon(first.run)
+        nursery.start_soon(gone.run)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(second.run)
+        await trio.testing.wait_all_tasks_blocked()
+        gone.scope.cancel()
+        while first.error is None:
+            await trio.testing.wait_all_tasks_blocked()
+        others.close()
+    assert isinstance(first.error, LogLocked)
+    assert (gone.result, gone.error, second.result) == (None, None, (1,))
 
 
 async def test_an_append_waits_for_another_processs_transaction(tmp_path: Path) -> None:

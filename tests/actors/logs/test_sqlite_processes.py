@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -19,9 +18,9 @@ from affidavit.actors.errors import RunOwned
 from affidavit.actors.logs.port import Entry, StreamInfo
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
+from tests.environment import ROOT, SOAK
 
-ROOT = Path(__file__).parents[3]
-KILLS = 60 if os.environ.get("AFFIDAVIT_SOAK") else 6
+KILLS = 200 if SOAK else 6
 
 
 @contextmanager
@@ -168,6 +167,7 @@ def test_reading_changes_no_byte_of_a_live_store(tmp_path: Path) -> None:
 _READ_ALL = """
 import sys, trio
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
+from tests.environment import ROOT, SOAK
 
 async def main(path):
     async with open_sqlite_reader(path) as reader:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import sqlite3
 import subprocess
@@ -22,6 +24,9 @@ from affidavit.actors.logs.sqlite_connect import open_reader
 from affidavit.actors.logs.sqlite_locks import StoreLocks
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from tests.actors.logs.appender import fill, names_in
+from tests.actors.logs.faulty import Plan, plan
+
+__all__ = ["plan"]
 
 
 def _execute(path: Path, *statements: str) -> None:
@@ -58,6 +63,10 @@ def _newer(path: Path) -> None:
     )
 
 
+def _unknown_version(path: Path) -> None:
+    _execute(path, f"PRAGMA application_id = {sqlite_schema.APPLICATION_ID}", "PRAGMA user_version = -1")
+
+
 def _damaged(path: Path) -> None:
     _foreign(path)
     data = bytearray(path.read_bytes())
@@ -76,6 +85,7 @@ _BAD: dict[str, tuple[Callable[[Path], None], str]] = {
     "foreign": (_foreign, "database of another program"),
     "marked-foreign": (_marked_foreign, "database of another program"),
     "newer": (_newer, "newer version"),
+    "unknown-version": (_unknown_version, "unknown schema"),
     "damaged": (_damaged, "damaged"),
 }
 
@@ -160,6 +170,39 @@ async def test_a_store_locked_by_a_foreign_program_is_locked(tmp_path: Path) -> 
             async with open_sqlite_log(path, lock_grace=0.02):
                 pytest.fail("opened")
         foreign.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "sentence"),
+    [
+        ("BEGIN", sqlite3.SQLITE_READONLY, "is read-only"),
+        ("CREATE TABLE", sqlite3.SQLITE_FULL, "no room"),
+        ("COMMIT", sqlite3.SQLITE_IOERR, "cannot be opened"),
+        ("PRAGMA journal_mode", sqlite3.SQLITE_BUSY, "locked"),
+    ],
+)
+async def test_a_store_that_fails_while_it_is_made_is_refused(
+    tmp_path: Path, plan: Plan, statement: str, code: int, sentence: str
+) -> None:
+    """Each failure of SQLite on the way is one sentence; the next opening makes the store after all."""
+    path = tmp_path / "store"
+    plan.fail(statement, code)
+    with pytest.raises((StoreUnusable, LogLocked), match=sentence):
+        async with open_sqlite_log(path):
+            pytest.fail("opened")
+    await fill(path)
+
+
+async def test_a_place_without_file_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system cannot lock, nobody can own a run, so nothing is opened."""
+
+    def cannot_lock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "fcntl", cannot_lock)
+    with pytest.raises(StoreUnusable, match="allows no file locks"):
+        async with open_sqlite_log(tmp_path / "store"):
+            pytest.fail("opened")
 
 
 _AS_NOBODY = """
