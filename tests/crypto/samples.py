@@ -1,6 +1,6 @@
 """Small sealed records and what they are made of, from fixed keys."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from affidavit.crypto import (
@@ -15,12 +15,30 @@ from affidavit.crypto import (
     encode_record,
     leaf_hash,
     sign_checkpoint,
+    verify_checkpoint,
+    verify_consistency,
+    verify_event_proof,
+    verify_record,
 )
 
 KEY = SigningKey.from_seed(bytes(range(64, 96)))
 KID = b"sample-key"
 STREAM = "run/sample"
 TIME = 1_700_000_000_000_000_000
+# What checks each kind of artifact in a manifest of vectors.
+VERIFIERS: dict[str, Callable[[bytes, Keyring], object]] = {
+    "run": verify_record,
+    "governance": verify_record,
+    "ground_truth": verify_record,
+    "checkpoint": verify_checkpoint,
+    "event_proof": verify_event_proof,
+    "consistency": verify_consistency,
+}
+
+
+def by_id(vector: dict[str, Any]) -> str:
+    """The id of a case in a manifest."""
+    return str(vector["id"])
 
 
 def keyring() -> Keyring:

@@ -1,13 +1,12 @@
 """The tree against the RFC's own words, and its proofs against our verifier, for every small size."""
 
-import json
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affidavit.crypto import Envelope, Tree, encode_event, leaf_hash
+from affidavit.crypto import Tree
 from affidavit.crypto.hashing import EMPTY_ROOT, plain_leaf_hash
 from affidavit.crypto.merkle import RootBuilder
 from affidavit.crypto.proofs import (
@@ -18,11 +17,10 @@ from affidavit.crypto.proofs import (
 )
 from tests.crypto.oracles import rfc9162
 from tests.crypto.samples import code_of
-from tests.environment import SOAK, shared_dir
+from tests.environment import SOAK
 
 SIZES = 300 if SOAK else 70
 LEAVES = [plain_leaf_hash(str(index).encode()) for index in range(SIZES)]
-ROOTS = json.loads(shared_dir("vectors", "merkle", "roots.json").read_bytes())
 
 
 def grown(size: int) -> Tree:
@@ -102,33 +100,6 @@ def test_a_changed_node_never_verifies(data: st.DataObject) -> None:
     path[place] = bytes(node)
     root = WHOLE.root(size)
     assert code_of(verify_inclusion, LEAVES[index], index, size, path, root) == "merkle.inclusion_invalid"
-
-
-def test_published_reference_roots() -> None:
-    """The roots over the RFC 6962 reference leaves are the published ones."""
-    tree = Tree()
-    for text in ROOTS["rfc6962_reference_leaves_hex"]:
-        tree.append(plain_leaf_hash(bytes.fromhex(text)))
-    assert ROOTS["rfc6962_roots_by_size"]
-    for size, root in ROOTS["rfc6962_roots_by_size"].items():
-        assert tree.root(int(size)).hex() == root
-
-
-def test_published_event_roots() -> None:
-    """The roots over the published stream of events are the published ones, for both ways to build one."""
-    wanted = {int(size): root for size, root in ROOTS["provetrail_roots_by_size"].items()}
-    tree, builder = Tree(), RootBuilder()
-    assert tree.root().hex() == builder.root().hex() == wanted[0]
-    for seq in range(1, max(wanted) + 1):
-        time = 1_700_000_000_000_000_000 + seq
-        data = encode_event(Envelope("run/hidden", seq, time, "action.dispatched", "agent", {}))
-        if seq == 1:
-            assert data.hex() == ROOTS["provetrail_first_event_hex"]
-            assert leaf_hash(data).hex() == ROOTS["provetrail_first_leaf_hex"]
-        assert tree.append(leaf_hash(data)) == seq - 1
-        builder.add(leaf_hash(data))
-        if seq in wanted:
-            assert tree.root().hex() == builder.root().hex() == wanted[seq]
 
 
 @pytest.mark.parametrize("size", [1, 1023, 1024, 1025, 2047, 2048, 2049, 5 * 1024, 5 * 1024 + 3])

@@ -1,4 +1,4 @@
-"""The published probes of another log's library: good proofs, and each with one mutation."""
+"""Published trees: reference roots, and another library's proofs, each good or with one mutation."""
 
 import base64
 import json
@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from affidavit.crypto import Envelope, Tree, encode_event, leaf_hash
+from affidavit.crypto.hashing import plain_leaf_hash
+from affidavit.crypto.merkle import RootBuilder
 from affidavit.crypto.proofs import verify_consistency_path, verify_inclusion
 from tests.crypto.samples import code_of
 from tests.environment import shared_dir
 
+ROOTS = json.loads(shared_dir("vectors", "merkle", "roots.json").read_bytes())
 PROBES = shared_dir("vectors", "merkle", "probes")
 
 
@@ -57,3 +61,30 @@ def test_consistency_probe(path: Path) -> None:
     old, new = (probe["size1"], raw(probe["root1"])), (probe["size2"], raw(probe["root2"]))
     found = code_of(verify_consistency_path, *old, *new, nodes(probe))
     assert found == ("merkle.consistency_invalid" if probe["wantErr"] else None)
+
+
+def test_published_reference_roots() -> None:
+    """The roots over the RFC 6962 reference leaves are the published ones."""
+    tree = Tree()
+    for text in ROOTS["rfc6962_reference_leaves_hex"]:
+        tree.append(plain_leaf_hash(bytes.fromhex(text)))
+    assert ROOTS["rfc6962_roots_by_size"]
+    for size, root in ROOTS["rfc6962_roots_by_size"].items():
+        assert tree.root(int(size)).hex() == root
+
+
+def test_published_event_roots() -> None:
+    """The roots over the published stream of events are the published ones, for both ways to build one."""
+    wanted = {int(size): root for size, root in ROOTS["provetrail_roots_by_size"].items()}
+    tree, builder = Tree(), RootBuilder()
+    assert tree.root().hex() == builder.root().hex() == wanted[0]
+    for seq in range(1, max(wanted) + 1):
+        time = 1_700_000_000_000_000_000 + seq
+        data = encode_event(Envelope("run/hidden", seq, time, "action.dispatched", "agent", {}))
+        if seq == 1:
+            assert data.hex() == ROOTS["provetrail_first_event_hex"]
+            assert leaf_hash(data).hex() == ROOTS["provetrail_first_leaf_hex"]
+        assert tree.append(leaf_hash(data)) == seq - 1
+        builder.add(leaf_hash(data))
+        if seq in wanted:
+            assert tree.root().hex() == builder.root().hex() == wanted[seq]

@@ -12,38 +12,22 @@ from affidavit.crypto import (
     FailureCode,
     Keyring,
     SigningKey,
+    decode_event,
     encode_consistency_proof,
     encode_event,
     encode_event_proof,
     encode_record,
     parse_keyring,
     sign_checkpoint,
-    verify_checkpoint,
-    verify_consistency,
-    verify_event_proof,
     verify_events,
-    verify_record,
 )
 from affidavit.crypto.hashing import EMPTY_ROOT
-from tests.crypto.samples import code_of, tree
-from tests.environment import shared_dir
+from tests.crypto.samples import VERIFIERS, by_id, code_of, tree
+from tests.environment import ROOT, shared_dir
 
 SUITE = shared_dir("vectors", "provetrail")
 STRUCTURAL = json.loads((SUITE / "structural" / "manifest.json").read_bytes())
 CRYPTO = json.loads((SUITE / "crypto" / "manifest.json").read_bytes())
-VERIFIERS = {
-    "run": verify_record,
-    "governance": verify_record,
-    "ground_truth": verify_record,
-    "checkpoint": verify_checkpoint,
-    "event_proof": verify_event_proof,
-    "consistency": verify_consistency,
-}
-
-
-def by_id(vector: dict[str, Any]) -> str:
-    """The id of a case."""
-    return str(vector["id"])
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +103,15 @@ def test_our_producer_makes_the_published_artifacts() -> None:
 @pytest.mark.parametrize("path", sorted(SUITE.glob("structural/valid/*.cbor")), ids=lambda path: path.stem)
 def test_a_valid_event_encodes_back_to_its_bytes(path: Path) -> None:
     """Decoding and encoding a valid event gives the same bytes."""
-    from affidavit.crypto import decode_event
-
     assert encode_event(decode_event(path.read_bytes())) == path.read_bytes()
+
+
+def test_every_code_of_a_verifier_has_a_vector() -> None:
+    """Each code that a verifier can raise is the verdict on some vector, published or ours."""
+    ours = json.loads((ROOT / "tests" / "vectors" / "manifest.json").read_bytes())
+    tried = {
+        vector.get("failure_code")
+        for vector in (*CRYPTO["vectors"], *STRUCTURAL["vectors"], *ours["vectors"])
+    }
+    producer_only = {FailureCode.ENC_ENCODE} | {code for code in FailureCode if code.tier is None}
+    assert {str(code) for code in FailureCode} - {str(code) for code in producer_only} <= tried
