@@ -131,6 +131,9 @@ async def open_sqlite_reader(
 ) -> AsyncIterator[SqliteReader]:
     """Open a store for reading alone: it never writes, checkpoints or makes an owner wait.
 
+    Where nobody has the store open, SQLite may make its two helper files beside it, one of them empty, and
+    leaves them there; the database and the rows in its write-ahead log stay as they are, byte for byte.
+
     Args:
         path: The database file.
         grace: For how many seconds to wait for another process's lock.
