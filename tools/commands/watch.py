@@ -10,9 +10,10 @@ import trio
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from affidavit.actors.codec import decode
 from affidavit.actors.directory import find_run
 from affidavit.actors.events import Event, Kind
-from affidavit.actors.history import history
+from affidavit.actors.history import rows
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.projection import Projection, reduce
 from affidavit.actors.subscription import Subscription
@@ -78,10 +79,9 @@ async def watch(
     async with open_sqlite_reader(place_of(store).runs) as log:
         whole_id = await find_run(log, run_id)
         state = Followed()
-        for event in await history(log, whole_id):
+        for row in await rows(log, whole_id, upto=after):
             # What is not shown is folded all the same: the end may lie before the place where this begins.
-            if event.seq <= after:
-                state.apply(event)
+            state.apply(decode(row.data))
         async with subscribe(log, whole_id, after) as events:
             try:
                 await _show(events, state, follow=follow, as_json=as_json)
@@ -102,7 +102,7 @@ async def _show(events: Subscription, state: Followed, *, follow: bool, as_json:
         ended = state.status.terminal and not follow
         event = None
         with trio.move_on_after(SEAL_GRACE if ended else math.inf):
-            event = await anext(events)
+            event = await anext(events, None)
         if event is None:
             return
         state.apply(event)
