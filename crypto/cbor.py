@@ -22,8 +22,6 @@ DEFAULT_MAX_DEPTH: Final = 64
 MAX_SUPPORTED_DEPTH: Final = 1000
 MAX_ITEMS: Final = 1 << 20
 
-_ATOMS: Final = frozenset({str, bytes, bool, type(None)})
-
 
 class _NoTags(dict[int, Any]):
     """Refuses every tag before cbor2 runs the decoder it has for it."""
@@ -53,46 +51,72 @@ def encode(value: object, *, max_depth: int = DEFAULT_MAX_DEPTH) -> bytes:
     Raises:
         ProducerError: `enc.encode` where the value has no canonical encoding.
     """
-    holder = [value]
+    return dump({"": value}, max_depth)[2:]
+
+
+def dump(mapping: dict[str, Any], max_depth: int) -> bytes:
+    """Return the encoding of a map whose own keys are text and stand in canonical order already.
+
+    Args:
+        mapping: The map; its values are replaced by copies that are in order, and are checked.
+        max_depth: How many containers may be nested below it, at most 1000.
+
+    Raises:
+        ProducerError: `enc.encode` where a value has no canonical encoding.
+    """
     try:
-        _normalise(holder, min(max_depth, MAX_SUPPORTED_DEPTH))
-        return cbor2.dumps(holder[0])
+        _normalise(mapping, min(max_depth, MAX_SUPPORTED_DEPTH))
+        return cbor2.dumps(mapping)
     except UnicodeEncodeError as error:
         raise ProducerError(FailureCode.ENC_ENCODE, "a text string holds a lone surrogate") from error
+    except TypeError as error:
+        raise ProducerError(FailureCode.ENC_ENCODE, "a map key is not a text string") from error
 
 
-def _normalise(holder: list[Any], max_depth: int) -> None:
-    # Copies every container, since the caller's own must keep their order, and never follows one twice as
-    # deep as allowed: a cycle ends at the depth limit, a widely shared part at the item limit.
-    pending: list[tuple[Any, int]] = [(holder, 0)]
-    items = 0
-    while pending:
-        node, depth = pending.pop()
-        items += len(node)
-        if depth > max_depth or items > MAX_ITEMS:
-            raise ProducerError(
-                FailureCode.ENC_ENCODE, f"a value nests beyond {max_depth} levels or {MAX_ITEMS} items"
-            )
-        for place, item in enumerate(node) if node.__class__ is list else node.items():
-            kind = item.__class__
-            if kind in _ATOMS:
-                continue
-            if kind is int:
-                if not INT64_MIN <= item <= INT64_MAX:
-                    raise ProducerError(FailureCode.ENC_ENCODE, "an integer does not fit in 64 bits")
-            elif kind is dict or kind is list:
-                copied = _sorted_copy(item) if kind is dict else item.copy()
-                node[place] = copied
-                pending.append((copied, depth + 1))
-            else:
-                raise ProducerError(FailureCode.ENC_ENCODE, f"a {kind.__name__} has no canonical encoding")
+def _normalise(top: dict[str, Any], max_depth: int) -> None:
+    # Copies every container, since the caller's own must keep their order, and follows none deeper than
+    # allowed: a cycle ends at the depth limit, a part that is shared again and again at the item limit.
+    level: list[Any] = [top]
+    depth = items = 0
+    while level:
+        below: list[Any] = []
+        for node in level:
+            items += len(node)
+            if items > MAX_ITEMS:
+                raise ProducerError(FailureCode.ENC_ENCODE, f"a value has more than {MAX_ITEMS} items")
+            for place, item in node.items() if node.__class__ is dict else enumerate(node):
+                kind = item.__class__
+                if kind is str or kind is bytes or kind is bool or item is None:
+                    continue
+                copied = _checked_copy(item)
+                if copied is not None:
+                    node[place] = copied
+                    below.append(copied)
+        level = below
+        depth += bool(level)
+        if depth > max_depth:
+            raise ProducerError(FailureCode.ENC_ENCODE, f"a value is nested deeper than {max_depth} levels")
+
+
+def _checked_copy(item: Any) -> dict[str, Any] | list[Any] | None:  # noqa: ANN401 - judged here
+    kind = item.__class__
+    if kind is dict:
+        return _sorted_copy(item)
+    if kind is list:
+        copied: list[Any] = item.copy()
+        return copied
+    if kind is not int:
+        raise ProducerError(FailureCode.ENC_ENCODE, f"a {kind.__name__} has no canonical encoding")
+    if not INT64_MIN <= item <= INT64_MAX:
+        raise ProducerError(FailureCode.ENC_ENCODE, "an integer does not fit in 64 bits")
+    return None
 
 
 def _sorted_copy(mapping: dict[Any, Any]) -> dict[str, Any]:
     keys = tuple(mapping)
     for key in keys:
         if key.__class__ is not str:
-            raise ProducerError(FailureCode.ENC_ENCODE, "a map key is not a text string")
+            raise TypeError("a map key is not a text string")
     ordered = reorder(keys)
     return mapping.copy() if ordered is None else {key: mapping[key] for key in ordered}
 

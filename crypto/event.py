@@ -6,6 +6,7 @@ knows the meaning of no event type.
 
 from dataclasses import dataclass
 from itertools import combinations
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import cbor2
@@ -32,6 +33,8 @@ _TYPES: Final[dict[str, type]] = {
     "schema_version": int,
     **dict.fromkeys(_OPTIONAL, str),
 }
+_SHAPE: Final = tuple((name, _TYPES[name], name in _REQUIRED) for name in _ORDER)
+_IN_ORDER: Final = attrgetter(*_ORDER)
 _QUICK_TYPES: Final = (int, int, dict, int)
 # Every legal key order of an envelope, with the optional keys it carries: one look-up judges keys and order.
 _ENVELOPES: Final = {
@@ -95,13 +98,7 @@ def encode_event(
         ProducerError: `enc.invalid_actor`, `enc.time_out_of_range`, `chain.non_monotonic_seq` for a seq below
             1, and `enc.encode` for everything else that has no canonical encoding or is too long.
     """
-    fields: dict[str, Any] = {}
-    for name in _ORDER:
-        value = getattr(envelope, name)
-        if value.__class__ is not _TYPES[name]:
-            raise ProducerError(FailureCode.ENC_ENCODE, f"{name} is a {value.__class__.__name__}")
-        if value != "" or name in _REQUIRED:
-            fields[name] = value
+    fields = _fields_of(envelope)
     if envelope.actor not in ACTORS:
         raise ProducerError(FailureCode.ENC_INVALID_ACTOR, f"no actor {envelope.actor!r}")
     if not cbor.INT64_MIN <= envelope.time <= cbor.INT64_MAX:
@@ -110,10 +107,21 @@ def encode_event(
         )
     if envelope.seq < 1:
         raise ProducerError(FailureCode.CHAIN_NON_MONOTONIC_SEQ, f"seq {envelope.seq} is below 1")
-    data = cbor.encode(fields, max_depth=max_depth)
+    data = cbor.dump(fields, max_depth - 1)
     if len(data) > max_bytes:
         raise ProducerError(FailureCode.ENC_ENCODE, f"an event of {len(data)} bytes exceeds {max_bytes}")
     return data
+
+
+def _fields_of(envelope: Envelope) -> dict[str, Any]:
+    # In canonical order, those that are optional and empty left out.
+    fields: dict[str, Any] = {}
+    for (name, kind, required), value in zip(_SHAPE, _IN_ORDER(envelope), strict=True):
+        if value.__class__ is not kind:
+            raise ProducerError(FailureCode.ENC_ENCODE, f"{name} is a {value.__class__.__name__}")
+        if required or value:
+            fields[name] = value
+    return fields
 
 
 def decode_event(

@@ -77,6 +77,23 @@ def test_a_tier_stops_there_and_says_so(tier: Tier, reached: Tier, code: Failure
         assert RULES in found.not_checked
 
 
+@pytest.mark.parametrize("tier", [Tier.L2, Tier.L3])
+def test_from_l2_on_the_signature_and_the_root_count(tier: Tier) -> None:
+    """A bad signature, a wrong size and a wrong root are refused, and what is signed is handed on."""
+    carried = events(3)
+    signed = checkpoint(tree(carried))
+    broken = signed[:-1] + bytes((signed[-1] ^ 1,))
+    for data, code in (
+        (encode_record(carried, broken), FailureCode.SIGN_SIGNATURE_INVALID),
+        (encode_record(carried[:2], signed), FailureCode.RECORD_SIZE_MISMATCH),
+        (encode_record([*carried[:2], event(9)], signed), FailureCode.RECORD_ROOT_MISMATCH),
+    ):
+        assert code_of(verify_record, data, keyring(), tier=tier) == code
+    found = verify_record(encode_record(carried, signed), keyring(), tier=tier)
+    assert found.checkpoint is not None
+    assert (found.checkpoint.size, found.kid, found.trust) == (3, KID, Trust.KEYRING)
+
+
 def test_structure_alone_vouches_for_nothing() -> None:
     """At L1 the signature is not looked at, and nothing that it covers is passed on as fact."""
     unsigned = encode_record(events(2), b"no checkpoint at all")
