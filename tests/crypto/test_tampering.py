@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from affidavit.crypto import Keyring, encode_record, verify_checkpoint, verify_event_proof, verify_record
 from affidavit.crypto.event_proof import encode_event_proof
 from tests.crypto.samples import KEY, KID, checkpoint, code_of, events, keyring, sealed, tree
+from tests.environment import SOAK
 
 CARRIED = events(3)
 RECORD = sealed(CARRIED)
@@ -127,7 +128,7 @@ def test_any_bytes_get_a_code(data: bytes) -> None:
         assert code_of(verify, data, keyring()) is not None
 
 
-@pytest.mark.parametrize("size", range(1, 34))
+@pytest.mark.parametrize("size", range(1, 301 if SOAK else 71))
 def test_made_then_verified_for_every_size_and_index(size: int) -> None:
     """Record and every event's proof of a run of this size verify, and give back the exact bytes."""
     carried = events(size)
