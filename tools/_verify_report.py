@@ -87,6 +87,8 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         return
     yield f"{plain(name)}: {_headline(verdict)}"
     yield f"  what         {_WHAT[verdict.kind]}"
+    if verdict.proved is not None:
+        yield f"  event        {plain(verdict.proved)}"
     yield from _signed_lines(verdict)
     yield from (f"  {line}" for line in _tier_lines(verdict))
     if verdict.kind is Kind.RUN:

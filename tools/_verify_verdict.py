@@ -1,7 +1,7 @@
 """One artifact judged: crypto does it, and this keeps the answer in the shape that is printed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from affidavit.crypto.chain import verify_events
@@ -41,6 +41,7 @@ class Verdict:
     not_checked: tuple[str, ...] = ()
     governance: Governance | None = None
     before: int | None = None
+    proved: str | None = None
 
     @property
     def accepted(self) -> bool:
@@ -123,8 +124,14 @@ def _checkpoint(artifact: Artifact, keyring: Keyring) -> Verdict:
 
 def _event_proof(artifact: Artifact, keyring: Keyring) -> Verdict:
     found = verify_event_proof(artifact.data, keyring)
-    return _signed(
+    event = found.envelope
+    verdict = _signed(
         artifact, found.checkpoint, found.kid, found.trust, Tier.L3, (WENT_ON, REST, THE_WORLD), events=1
+    )
+    return replace(
+        verdict,
+        proved=f"number {found.index + 1} of {found.size}: {event.type!r} by {event.actor}, seq {event.seq}"
+        f" of stream {event.stream!r}",
     )
 
 

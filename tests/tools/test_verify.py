@@ -199,6 +199,7 @@ def test_text_says_what_was_checked_tier_by_tier(command: Command) -> None:
         (
             "event-proof",
             [
+                "event        number 3 of 5: 'note' by agent, seq 3 of stream 'run/sample'",
                 "L1 ok: the event is canonical",
                 "L2 ok: the signature holds",
                 "L3 ok: the path leads from the event to the signed root",
