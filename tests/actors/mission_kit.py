@@ -13,7 +13,7 @@ import trio
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.codec import decode, encode
 from affidavit.actors.conversation import Conversation, fold
-from affidavit.actors.errors import LogFull, RunParked, Stalled
+from affidavit.actors.errors import LogFull, RunParked, Stalled, WriterFenced
 from affidavit.actors.events import Event, Kind, Trust
 from affidavit.actors.evidence import export
 from affidavit.actors.goal import GoalKey, GoalSpec
@@ -189,19 +189,26 @@ def script(*turns: Mapping[str, object]) -> ScriptModel:
 class KeptLog:
     """`MemoryLog` that keeps the entries of each append, so that a test can cut it at any boundary."""
 
-    def __init__(self, appends: Sequence[tuple[Entry, ...]] = ()) -> None:
+    def __init__(self) -> None:
         self.inner = MemoryLog()
-        self.appends = list(appends)
+        self.appends: list[tuple[Entry, ...]] = []
         self.own = self.inner.own
         self.read = self.inner.read
         self.info = self.inner.info
         self.list = self.inner.list
 
-    async def append(self, entries: Sequence[Entry]) -> tuple[int | Exception, ...]:
+    async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         """Append and keep."""
         outcome = await self.inner.append(entries)
         self.appends.append(tuple(entries))
         return outcome
+
+    async def write(self, *events: Event) -> None:
+        """Append events to the run past every session, as another program might."""
+        info = await self.info(RUN)
+        tip = info.tip if info else 0
+        rows = tuple(encode(event, stream=RUN, seq=seq, time=0) for seq, event in enumerate(events, tip + 1))
+        await self.append([Entry(RUN, tip, rows)])
 
     async def cut(self, count: int) -> KeptLog:
         """Return a log as a crash right after its append number `count` leaves it."""
