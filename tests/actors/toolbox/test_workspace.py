@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from affidavit.actors.errors import ConfigurationError, ToolFailed
-from affidavit.actors.toolbox import beneath, reading, searching, workspace
+from affidavit.actors.toolbox import reading, searching, workspace
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.actors.toolbox.workspace import WorkspaceTools
 
@@ -117,7 +117,8 @@ async def test_the_root_may_itself_be_a_link(root: Path, tmp_path: Path) -> None
 
 def exchange(monkeypatch: pytest.MonkeyPatch, path: Path, put: Any) -> None:
     """Exchange `path` for what `put` makes, at the moment between the look at it and its opening."""
-    real, done = os.stat, []
+    real = os.stat
+    done: list[bool] = []
 
     def look(name: Any, *args: Any, **kwargs: Any) -> os.stat_result:
         found = real(name, *args, **kwargs)
@@ -127,7 +128,7 @@ def exchange(monkeypatch: pytest.MonkeyPatch, path: Path, put: Any) -> None:
             put(path)
         return found
 
-    monkeypatch.setattr(beneath.os, "stat", look)
+    monkeypatch.setattr(os, "stat", look)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ async def test_a_directory_moved_outside_does_not_take_dotdot_along(
         return handle
 
     (root.parent / "outside" / "README.md").write_text(SECRET)
-    monkeypatch.setattr(beneath.os, "open", move)
+    monkeypatch.setattr(os, "open", move)
     assert await read(root, "src/../README.md") == "one\ntwo\nthree"
 
 
@@ -353,7 +354,7 @@ async def test_a_search_that_takes_too_long_returns_what_it_has(
 ) -> None:
     """When the time is up the result so far is returned with a note, and the thread is told to stop."""
     release, stopped = threading.Event(), threading.Event()
-    real = searching.read_whole
+    real = reading.read_whole
 
     def slow(handle: int, path: str, limit: int) -> bytes:
         if path.endswith("main.py"):
