@@ -23,7 +23,7 @@ from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.logs.port import Log
 from affidavit.actors.mission_config import MissionConfig
-from affidavit.actors.nurseries import open_owned_nursery
+from affidavit.actors.nurseries import TasksFailed, beyond_cancellation, open_owned_nursery
 from affidavit.actors.runtime import GoalRuntime, MissionExecutor, open_runtime
 from affidavit.actors.sealer import Sealer, open_sealer
 from affidavit.actors.session import DEFAULT_POLL, DEFAULT_STREAM_POLL, Session, open_session
@@ -234,11 +234,12 @@ async def open_host(
         HostFailed: A task of the host failed; the cause says why.
         BaseException: The body's own exception, as itself.
     """
+    own: BaseException | None = None
     try:
         async with AsyncExitStack() as stack:
             sealer = await stack.enter_async_context(open_sealer(log, signer)) if signer is not None else None
             nursery = await stack.enter_async_context(open_owned_nursery())
-            yield Host(
+            host = Host(
                 log,
                 bus or MemoryBus(),
                 sealer,
@@ -247,5 +248,12 @@ async def open_host(
                 on_failure,
                 (poll_interval, stream_poll),
             )
-    except BaseExceptionGroup as group:
+            try:
+                yield host
+            except BaseException as error:
+                own = beyond_cancellation(error)
+                raise
+    except TasksFailed as group:
+        if own is not None:
+            raise
         raise HostFailed("a task of the host failed") from group

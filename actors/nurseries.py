@@ -6,11 +6,24 @@ exception comes out untouched, and a failure of a background task comes out as t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import final
 
 import trio
+
+
+class TasksFailed(ExceptionGroup[Exception]):
+    """Background tasks of an owner failed; the members are what they failed with."""
+
+    def derive(self, excs: Sequence[Exception], /) -> TasksFailed:  # type: ignore[override]  # narrower, as the group is
+        """Return a part of the group, as `split` wants it."""
+        return TasksFailed(self.message, excs)
+
+
+def beyond_cancellation(error: BaseException) -> BaseException | None:
+    """Return what there is in an error besides trio's cancellation, or None."""
+    return _split(error)[1]
 
 
 @asynccontextmanager
@@ -21,29 +34,58 @@ async def open_owned_nursery() -> AsyncIterator[trio.Nursery]:
 
     Raises:
         BaseException: The body's own exception, as itself. If a background task failed as well, that failure is its cause.
-        BaseExceptionGroup: A background task failed, which also cancelled the body.
+        TasksFailed: Background tasks failed, which also cancelled the body.
+        KeyboardInterrupt: Or SystemExit: trio delivered it to a background task.
 
     Cancellation: cancels body and tasks alike.
     """
-    body_error: BaseException | None = None
+    own: BaseException | None = None
     try:
         async with trio.open_nursery() as nursery:
             try:
                 yield nursery
-            except trio.Cancelled as cancelled:
-                # It belongs to a cancel scope, this nursery's or an outer one; only that scope may absorb it.
-                body_error = cancelled
-                raise
-            except BaseException as error:  # noqa: ASYNC103  # raised as itself below, once the tasks have ended
-                body_error = error
+            except BaseException as error:  # noqa: ASYNC103  # the rest is raised below, once the tasks have ended
+                cancelled, own = _split(error)
+                if cancelled is not None:
+                    # It belongs to a cancel scope, this nursery's or an outer one; only that scope may absorb it.
+                    raise cancelled  # noqa: ASYNC104, B904  # a part of what was caught, not a consequence of it
             nursery.cancel_scope.cancel(reason="the owner's block has ended")
     except BaseExceptionGroup as group:
-        faults = group.split(trio.Cancelled)[1]
-        if body_error is None or (faults is not None and isinstance(body_error, trio.Cancelled)):
+        failed = beyond_cancellation(group)
+        if own is not None:
+            raise own from failed
+        if failed is None:
             raise
-        raise body_error from faults
-    if body_error is not None and not isinstance(body_error, trio.Cancelled):
-        raise body_error
+        raise _failure(failed) from None
+    if own is not None:
+        raise own
+
+
+def _split(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
+    """Part an error into the cancellation in it and the rest."""
+    if isinstance(error, trio.Cancelled):
+        return error, None
+    if isinstance(error, BaseExceptionGroup):
+        cancelled, rest = error.split(trio.Cancelled)
+        return cancelled, error if cancelled is None else rest
+    return None, error
+
+
+def _failure(error: BaseException) -> BaseException:
+    """Name the failure of tasks; a demand to end the program, which may reach any task, stays itself."""
+    leaves = tuple(_leaves(error))
+    failures = [leaf for leaf in leaves if isinstance(leaf, Exception)]
+    if len(failures) == len(leaves):
+        return TasksFailed("background tasks failed", failures)
+    return next(leaf for leaf in leaves if not isinstance(leaf, Exception))
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
 
 
 @final
@@ -81,7 +123,7 @@ async def open_services() -> AsyncIterator[Services]:
 
     Raises:
         BaseException: The body's own exception, as itself.
-        BaseExceptionGroup: A service failed, which also cancelled the body.
+        TasksFailed: A service failed, which also cancelled the body.
     """
     async with open_owned_nursery() as nursery:
         services = Services(nursery)

@@ -1,7 +1,7 @@
 """What a session knows of its own run: a fold of what is on its stream, and the rules for what may still be added.
 
 Two rules live here. Nothing but the life of the record follows a terminal event. And a terminal phase of the root goal never
-stands alone: the session's terminal event is put beside it, in the same append, exactly once.
+stands alone: the session's terminal event is put behind it, in the same append, exactly once.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class RunState:
         self.terminal: Event | None = None
         self.ended_phase: Event | None = None
         self.last_seal: Event | None = None
-        # The size of the last seal that was checked, whatever came of it.
-        self.checked_size = 0
+        # What came of the last check of a seal: record.verified or record.rejected.
+        self.last_check: Event | None = None
         # Set once the run has nothing more to wait for: its terminal event stands, or its session has stopped.
         self.done = trio.Event()
 
@@ -48,7 +48,7 @@ class RunState:
         elif event.kind == Kind.RECORD_SEALED:
             self.last_seal = event
         elif event.kind in RECORD_KINDS:
-            self.checked_size = max(self.checked_size, size_of(event))
+            self.last_check = event
 
     def admit(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         """Check that events may be added now, and add the terminal event that a terminal phase brings with it.
@@ -57,10 +57,9 @@ class RunState:
             RuntimeError: The session was not opened with an objective yet.
             RunFinished: The run's terminal event stands.
         """
-        about_the_run = [event for event in events if event.kind not in RECORD_KINDS]
-        if not about_the_run:
+        if not events:
             return events
-        first = about_the_run[0].kind
+        first = events[0].kind
         if not self.opened and first != Kind.SESSION_STARTED:
             raise RuntimeError("nothing can be reported before the session was submitted or resumed")
         if self.opened and first == Kind.SESSION_STARTED:
@@ -113,15 +112,10 @@ def size_of(event: Event) -> int:
 
 
 def _with_terminal(events: tuple[Event, ...]) -> tuple[Event, ...]:
-    out: list[Event] = []
-    ended = False
-    for event in events:
-        if event.kind in TERMINAL_KINDS:
-            if ended:
-                continue
-            ended = True
-        out.append(event)
-        if is_end_of_goal(event) and not ended:
-            out.append(terminal_event(event))
-            ended = True
-    return tuple(out)
+    """Put the terminal event last, where one belongs: the first that was given, else that of the terminal phase."""
+    rest = tuple(event for event in events if event.kind not in TERMINAL_KINDS)
+    given = next((event for event in events if event.kind in TERMINAL_KINDS), None)
+    if given is not None:
+        return (*rest, given)
+    phase = next((event for event in rest if is_end_of_goal(event)), None)
+    return rest if phase is None else (*rest, terminal_event(phase))

@@ -20,6 +20,7 @@ from affidavit.actors.nurseries import open_services
 from affidavit.actors.signers.port import Signer
 from affidavit.actors.stream import Committed
 from affidavit.crypto.checkpoint import Checkpoint, assemble_checkpoint, signing_input
+from affidavit.crypto.failures import FailureCode, VerificationError
 from affidavit.crypto.hashing import leaf_hash
 from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.merkle import Tree
@@ -68,6 +69,7 @@ class _Fed:
 class _Seal:
     stream: str
     size: int
+    previous: Sealed | None
     reply: Reply[Sealed]
 
 
@@ -113,18 +115,24 @@ class Sealer:
         if not self._mailbox.post_nowait(_Forget(stream)):
             self._trees.pop(stream, None)
 
-    async def seal(self, stream: str, size: int) -> Sealed:
+    async def seal(self, stream: str, size: int, previous: Sealed | None = None) -> Sealed:
         """Sign the root over the stream's first `size` events.
+
+        Args:
+            stream: The stream.
+            size: How many events.
+            previous: The seal before; what is signed now must extend what was signed then.
 
         Raises:
             SealRefused: The stream has fewer events, or none.
+            VerificationError: The events under the previous seal are no longer those that were sealed. Nothing was signed.
             ProducerError: The signer failed (`sign.sign_failed`).
             LogError: The log could not be read.
             ActorGone: The sealer has ended.
 
         Cancellation: the signature may still be made; it is nowhere recorded.
         """
-        return await self._mailbox.ask(lambda reply: _Seal(stream, size, reply), Sealed)
+        return await self._mailbox.ask(lambda reply: _Seal(stream, size, previous, reply), Sealed)
 
     async def check(self, stream: str, sealed: Sealed) -> Checked:
         """Verify the sealed record over bytes read back from the log, every tier that applies.
@@ -148,8 +156,8 @@ class Sealer:
         match command:
             case _Fed(committed):
                 self._fold(committed)
-            case _Seal(stream, size, reply):
-                await answer(reply, lambda: self._seal(stream, size))
+            case _Seal(stream, size, previous, reply):
+                await answer(reply, lambda: self._seal(stream, size, previous))
             case _Check(stream, sealed, reply):
                 await answer(reply, lambda: self._check(stream, sealed))
             case _Forget(stream):
@@ -158,6 +166,9 @@ class Sealer:
     def _fold(self, committed: Committed) -> None:
         tree = self._trees.get(committed.stream)
         if tree is None:
+            if committed.events[0].seq != 1:
+                # Nobody asked for this stream's tree yet, and these rows alone do not make one.
+                return
             tree = self._trees[committed.stream] = Tree()
         for event, row in zip(committed.events, committed.rows, strict=True):
             # A gap means that a message was lost; the log has the rows. A row already folded came by way of the log.
@@ -174,10 +185,13 @@ class Sealer:
                 tree.append(leaf_hash(row.data))
         return tree
 
-    async def _seal(self, stream: str, size: int) -> Sealed:
+    async def _seal(self, stream: str, size: int, previous: Sealed | None) -> Sealed:
         if size < 1:
             raise SealRefused(f"stream {stream} has no events to seal")
-        root = (await self._tree(stream, size)).root(size)
+        tree = await self._tree(stream, size)
+        if previous is not None:
+            _require_extension(tree, previous)
+        root = tree.root(size)
         checkpoint = Checkpoint(origin=stream, size=size, root=root)
         kid = self._signer.kid
         signature = await self._signer.sign(signing_input(checkpoint, kid=kid))
@@ -188,6 +202,17 @@ class Sealer:
         record = encode_record([row.data for row in stored], sealed.checkpoint)
         verify_record(record, self._keyring)
         return Checked(APPLICABLE_TIERS)
+
+
+def _require_extension(tree: Tree, previous: Sealed) -> None:
+    found = tree.root(previous.size) if previous.size <= tree.size else b""
+    if found != previous.root:
+        raise VerificationError(
+            FailureCode.MERKLE_CONSISTENCY_INVALID,
+            f"events 1 to {previous.size} are not those that were sealed before",
+            expected=previous.root,
+            actual=found,
+        )
 
 
 def _discard(command: _Command) -> None:

@@ -47,13 +47,22 @@ class Sealing:
             last = self._state.last_seal
             if last is None:
                 raise SealRefused(f"run {self._stream.id} has no events to seal")
-            if self._state.checked_size < size_of(last):
+            if not self._is_verified(last):
                 await self._check(_sealed(last))
             return last
 
+    def _is_verified(self, seal: Event) -> bool:
+        check = self._state.last_check
+        return check is not None and check.kind == Kind.RECORD_VERIFIED and size_of(check) >= size_of(seal)
+
     async def _sign(self) -> None:
         previous = self._state.last_seal
-        sealed = await self._sealer.seal(self._stream.id, self._stream.tip)
+        size = self._stream.tip
+        try:
+            sealed = await self._sealer.seal(self._stream.id, size, _sealed(previous) if previous else None)
+        except VerificationError as error:
+            await self._reject(error, {"size": size})  # noqa: ASYNC120  # cancelled, the next owner finds the same
+            raise
         detail: dict[str, object] = {
             "size": sealed.size,
             "root": sealed.root,
@@ -68,11 +77,19 @@ class Sealing:
         try:
             checked = await self._sealer.check(self._stream.id, sealed)
         except VerificationError as error:
-            await self._stream.append(  # noqa: ASYNC120  # if this is cancelled, the next owner checks again and says so
-                Event(Kind.RECORD_REJECTED, reason=error.detail, detail={**about, "code": str(error.code)})
-            )
+            await self._reject(error, about)  # noqa: ASYNC120  # as above
             raise
         await self._stream.append(Event(Kind.RECORD_VERIFIED, detail={**about, "tiers": list(checked.tiers)}))
+
+    async def _reject(self, error: VerificationError, about: dict[str, object]) -> None:
+        """Record a rejection, unless the same one stands last: whoever asks again is told again, and nothing is added."""
+        code = str(error.code)
+        last = self._state.last_check
+        if last and last.seq > self._state.projection.events and last.detail.get("code") == code:
+            return
+        await self._stream.append(
+            Event(Kind.RECORD_REJECTED, reason=error.detail, detail={**about, "code": code})
+        )
 
 
 def _sealed(event: Event) -> Sealed:

@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final, final
@@ -17,14 +16,21 @@ import trio
 
 from affidavit.actors.buses.port import Bus
 from affidavit.actors.clock import Clock, SystemClock
-from affidavit.actors.errors import ResumeRefused, RunParked, SessionFailed, UnknownRun
+from affidavit.actors.errors import LogError, ResumeRefused, RunParked, SessionFailed, UnknownRun
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.logs.port import Log
-from affidavit.actors.nurseries import Services, open_owned_nursery, open_services
+from affidavit.actors.nurseries import (
+    Services,
+    TasksFailed,
+    beyond_cancellation,
+    open_owned_nursery,
+    open_services,
+)
 from affidavit.actors.projection import Projection
+from affidavit.actors.push_readers import Handler, PushReaders
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.run_state import RunState
 from affidavit.actors.runtime_port import Runtime
@@ -34,12 +40,11 @@ from affidavit.actors.session_core import PARK_GRACE, SessionCore, phase_event
 from affidavit.actors.stream import Stream
 from affidavit.actors.subscription import Subscription
 
-logger = logging.getLogger(__name__)
-
 DEFAULT_POLL: Final = 0.05
 DEFAULT_STREAM_POLL: Final = 0.25
 
-Handler = Callable[[Event], Awaitable[None]]
+# What opens a run or a further round of it. A runtime that could report these could reopen a finished run.
+_OWN_KINDS: Final = frozenset({Kind.SESSION_STARTED, Kind.USER_MESSAGE})
 
 
 @final
@@ -51,7 +56,14 @@ class SessionReporter:
         self._core = core
 
     async def report(self, *events: Event) -> tuple[Event, ...]:
-        """Record events in one append; see the port."""
+        """Record events in one append; see the port.
+
+        Raises:
+            ValueError: One of them is of a kind that only the session itself writes.
+        """
+        for event in events:
+            if event.kind in _OWN_KINDS or event.kind.startswith("record."):
+                raise ValueError(f"{event.kind} is written by the session alone")
         return await self._core.record(events)
 
 
@@ -59,10 +71,9 @@ class SessionReporter:
 class Session:
     """A conversational run: live stream and signed record in one. Made by `open_session`."""
 
-    def __init__(self, core: SessionCore, readers: trio.Nursery) -> None:
+    def __init__(self, core: SessionCore, readers: PushReaders) -> None:
         """Use `open_session`."""
         self._core = core
-        # The session's own nursery for push readers; it is never handed on.
         self._readers = readers
         self._reporter = SessionReporter(core)
 
@@ -104,15 +115,27 @@ class Session:
         spec = replace(spec, name=self.id)
         detail = {"spec": spec.as_detail(), **runtime.describe(spec)}
         await self._core.record((Event(Kind.SESSION_STARTED, text=spec.objective, detail=detail),))
+        core = self._core
+        core.attach(runtime, GoalKey(self.id))
         try:
-            key = await runtime.submit(spec, self._reporter)
+            key = await self._hand_over(runtime, spec)
+        except BaseException as error:
+            # Nobody watches a goal that did not begin, so nobody may wait for it either.
+            core.release(f"its goal did not begin: {error}")
+            raise
+        core.watch()
+        return key
+
+    async def _hand_over(self, runtime: Runtime, spec: GoalSpec) -> GoalKey:
+        try:
+            return await runtime.submit(spec, self._reporter)
         except Exception as error:
             reason = f"the goal could not be started: {error}"
             ended = phase_event(GoalStatus(Phase.STALLED, reason, 0, FaultClass.TERMINAL))
-            await self._core.end(ended)  # noqa: ASYNC120  # if this is cancelled, the run is parked and can be resumed
+            # If the record cannot be extended, the session has failed, and the caller still hears of the first cause.
+            with suppress(LogError):
+                await self._core.end(ended)  # noqa: ASYNC120  # if this is cancelled, the run is parked and can be resumed
             raise
-        self._core.watch(runtime, key)
-        return key
 
     async def resume(self, runtime: Runtime, key: GoalKey) -> None:
         """Attach to a goal that was submitted before and watch it to its end. No second session.started is recorded.
@@ -124,19 +147,28 @@ class Session:
             ResumeRefused: The runtime may not go on with it, or the key names another run's goal.
             RuntimeError: The goal is being driven already.
         """
-        state = self._core.state
+        core, state = self._core, self._core.state
         if not state.opened:
             raise UnknownRun(f"there is no run {self.id} to resume")
         if key.name != self.id:
             raise ResumeRefused(f"goal {key.name} does not belong to run {self.id}")
-        if self.finished:
+        if self.finished or state.ended_phase is not None:
+            core.taken_up = True
             await trio.lowlevel.checkpoint()
-        elif state.ended_phase is not None:
-            # The goal's end stands and the terminal event that belongs to it does not: another writer's crash.
-            await self._core.end(state.ended_phase)
-        else:
+            if state.ended_phase is not None:
+                # The goal's end may stand without the terminal event that belongs to it: another writer's crash.
+                await core.end(state.ended_phase)
+            return
+        core.attach(runtime, key)
+        try:
             await runtime.resume(key, self._reporter)
-            self._core.watch(runtime, key)
+        except Exception as error:
+            core.detach(f"it could not be resumed: {error}")
+            raise
+        except BaseException as error:
+            core.release(f"its goal was not taken up again: {error}")
+            raise
+        core.watch()
 
     async def wait(self) -> str:
         """Wait for the terminal event of the latest submit or resume.
@@ -176,19 +208,14 @@ class Session:
     async def attach(self, handler: Handler, after_seq: int = 0) -> None:
         """Call `handler` with every event after `after_seq`, in a task of the session's own.
 
-        A handler that raises is dropped and logged; one that stalls holds up itself alone.
+        A handler that raises is dropped and logged; one that stalls holds up itself alone. When the session closes, handlers
+        are given a moment to take what is on the record by then.
+
+        Raises:
+            ValueError: `after_seq` is negative.
         """
         await trio.lowlevel.checkpoint()
-        self._readers.start_soon(self._push, handler, after_seq, name=f"reader of run {self.id}")
-
-    async def _push(self, handler: Handler, after_seq: int) -> None:
-        try:
-            async with self.subscribe(after_seq) as events:
-                async for event in events:
-                    await handler(event)
-        except Exception:
-            # A push reader is outside code; it must not take the session down.
-            logger.exception("a reader of run %s failed and was dropped", self.id)
+        self._readers.start(handler, after_seq)
 
     async def seal(self) -> Event:
         """Seal everything recorded so far into a signed record and have it checked.
@@ -268,24 +295,28 @@ async def open_session(
             state.apply(event)
         stream = Stream(log, bus, run_id, clock, tip=len(events), has_floor=stream_poll > 0)
         core = SessionCore(log, stream, state, clock, sealer)
-        body_error: BaseException | None = None
+        own: BaseException | None = None
         try:
-            async with open_services() as services, open_owned_nursery() as readers:
-                _start(services, core, readers, poll_interval, stream_poll)
+            async with open_services() as services, open_owned_nursery() as nursery:
+                readers = PushReaders(stream, nursery)
+                _start(services, core, nursery, poll_interval, stream_poll)
                 try:
                     yield Session(core, readers)
+                    await core.settle()
                 except BaseException as error:
-                    body_error = error
+                    own = beyond_cancellation(error)
                     # Shielded, so that a cancelled host still closes the run's begun calls and leaves a sealed record.
                     with trio.CancelScope(shield=True, deadline=trio.current_time() + PARK_GRACE):
                         await core.park()
+                        await readers.drain()
                     raise
-                await core.settle()
-        except BaseExceptionGroup as group:
-            if group is body_error:
+                await readers.drain()
+        except TasksFailed as group:
+            if own is not None:
                 raise
             raise SessionFailed(f"a task of run {run_id} failed") from group
         finally:
+            core.close()
             stream.readers.end_all("the session was closed")
             if sealer is not None:
                 sealer.forget(run_id)
@@ -294,12 +325,12 @@ async def open_session(
 
 
 def _start(
-    services: Services, core: SessionCore, readers: trio.Nursery, poll_interval: float, stream_poll: float
+    services: Services, core: SessionCore, nursery: trio.Nursery, poll_interval: float, stream_poll: float
 ) -> None:
     async def stop_body_when_failed() -> None:
         await core.until_failed()
         # Cancels the caller's block, which lies within this nursery; `open_session` then says what failed.
-        readers.cancel_scope.cancel(reason="the session failed")
+        nursery.cancel_scope.cancel(reason="the session failed")
 
     name = f"run {core.stream.id}"
     services.start_soon(core.run_mailbox, name=f"mailbox of {name}")

@@ -13,19 +13,19 @@ import trio
 
 from affidavit.actors.clock import Clock
 from affidavit.actors.conversation import fold
-from affidavit.actors.errors import LogError
+from affidavit.actors.errors import LogClosed, LogError
 from affidavit.actors.events import TERMINAL_KINDS, Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import LogReader
 from affidavit.actors.mailbox import Mailbox, answer
 from affidavit.actors.recovery import closing_events
-from affidavit.actors.run_state import RunState
+from affidavit.actors.run_state import RunState, terminal_event
 from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.sealing import Sealing
 from affidavit.actors.session_commands import CancelRun, Command, SealDue, SealRun
-from affidavit.actors.stream import Committed, Stream
+from affidavit.actors.stream import Committed, Prepare, Stream
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,10 @@ class SessionCore:
         self.failure: BaseException | None = None
         self.stopped = ""
         self.driven: tuple[Runtime, GoalKey] | None = None
+        # Whether anybody submitted or resumed here. A session that was opened only to look leaves its run's record alone.
+        self.taken_up = False
+        self._closed = False
+        self._cancelling = False
         self._log = log
         self._clock = clock
         self._watch_wanted = trio.Event()
@@ -68,43 +72,77 @@ class SessionCore:
         """Record events in one append.
 
         Raises:
-            LogError: They could not be recorded; the session stops.
+            LogError: They could not be recorded; the session stops. Or it had stopped already, and nothing follows that.
             RunFinished: The terminal event stands.
             RuntimeError: The run was not opened, or is being opened twice.
 
         Cancellation: Cancelled means that nothing was recorded.
         """
-        try:
-            return await self.stream.append(*events, prepare=self.state.admit)
-        except LogError as error:
-            self.fail(error)
-            raise
+        return await self._append(events, self.state.admit)
 
     async def end(self, phase: Event) -> None:
-        """Record the end of the root goal, and the terminal event with it, unless one stands already."""
+        """Record the end of the root goal, and the terminal event with it, unless one stands already.
+
+        Of a goal whose end stands already, only the terminal event is missing.
+        """
 
         def prepare(events: tuple[Event, ...]) -> tuple[Event, ...]:
-            return () if self.state.terminal is not None else self.state.admit(events)
+            if self.state.terminal is not None:
+                return ()
+            ended = self.state.ended_phase
+            return self.state.admit(events if ended is None else (terminal_event(ended),))
+
+        await self._append((phase,), prepare)
+
+    async def _append(self, events: tuple[Event, ...], prepare: Prepare) -> tuple[Event, ...]:
+        def prepare_if_going(given: tuple[Event, ...]) -> tuple[Event, ...]:
+            if self._closed or self.failure is not None:
+                # A later event without the one that failed, or without ownership of the run, would falsify the record.
+                raise LogClosed(f"the session of run {self.stream.id} has stopped: {self.stopped}")
+            return prepare(given)
 
         try:
-            await self.stream.append(phase, prepare=prepare)
+            return await self.stream.append(*events, prepare=prepare_if_going)
         except LogError as error:
             self.fail(error)
             raise
 
-    def watch(self, runtime: Runtime, key: GoalKey) -> None:
-        """Have the watcher follow a goal."""
+    def attach(self, runtime: Runtime, key: GoalKey) -> None:
+        """Take up a goal. Told before its runtime begins, so that a session which is left meanwhile stops it.
+
+        Raises:
+            RuntimeError: The goal is being driven already.
+        """
+        if self.driven is not None and not self.state.done.is_set():
+            raise RuntimeError(f"goal {key.name} is being driven already")
         self.driven = (runtime, key)
+        self.taken_up = True
+        if self.state.terminal is None and self.failure is None and not self._closed:
+            self.stopped = ""
+            self.state.done = trio.Event()
+
+    def detach(self, reason: str) -> None:
+        """Let go of a goal that its runtime did not take."""
+        self.driven = None
+        self.release(reason)
+
+    def watch(self) -> None:
+        """Have the watcher follow the goal."""
         self._watch_wanted.set()
 
     def fail(self, error: BaseException) -> None:
         """Stop the session for this reason; the first one counts."""
-        if self.failure is None:
+        if self.failure is None and not self._closed:
             self.failure = error
             self._failed.set()
-            self._release(str(error))
+            self.release(str(error))
 
-    def _release(self, reason: str) -> None:
+    def close(self) -> None:
+        """Record nothing more: the run's ownership is about to end."""
+        self.release("the session was closed")
+        self._closed = True
+
+    def release(self, reason: str) -> None:
         """Let go of everybody who waits for the run's end, since it will not come in this session."""
         self.stopped = self.stopped or reason
         self.state.done.set()
@@ -158,13 +196,17 @@ class SessionCore:
                 await self.record(events)
 
     async def _cancel(self, principal: str, reason: str) -> Event:
-        if self.driven is not None and self.state.terminal is None:
-            runtime, key = self.driven
-            await runtime.stop(key, fault=FaultClass.CANCELLED)
-        await self._close_open_calls()
-        await self.end(
-            phase_event(GoalStatus(Phase.STALLED, reason, 0, FaultClass.CANCELLED), principal=principal)
-        )
+        self._cancelling = True
+        try:
+            if self.driven is not None and self.state.terminal is None:
+                runtime, key = self.driven
+                await runtime.stop(key, fault=FaultClass.CANCELLED)
+            await self._close_open_calls()
+            await self.end(
+                phase_event(GoalStatus(Phase.STALLED, reason, 0, FaultClass.CANCELLED), principal=principal)
+            )
+        finally:
+            self._cancelling = False
         if self.state.terminal is None:
             raise RuntimeError("the run has no terminal event after it was cancelled")
         return self.state.terminal
@@ -179,10 +221,11 @@ class SessionCore:
             await self._watch_wanted.wait()
             self._watch_wanted = trio.Event()
             if self.driven is not None:
-                await self._follow(*self.driven, poll_interval)
+                await self._follow(self.driven, poll_interval)
 
-    async def _follow(self, runtime: Runtime, key: GoalKey, poll_interval: float) -> None:
-        while self.state.terminal is None:
+    async def _follow(self, driven: tuple[Runtime, GoalKey], poll_interval: float) -> None:
+        runtime, key = driven
+        while self.state.terminal is None and self.driven is driven:
             try:
                 status = await runtime.status(key)
                 if status.phase.terminal:
@@ -191,8 +234,9 @@ class SessionCore:
             except Exception as error:
                 self.fail(error)
                 return
-            if not status.active:
-                self._release("nothing drives it any more")
+            # While it is being cancelled its runtime has let go of it and its terminal event is still to come.
+            if not status.active and not self._cancelling:
+                self.release("nothing drives it any more")
                 return
             await self._clock.sleep(poll_interval)
 
@@ -214,12 +258,21 @@ class SessionCore:
 
     async def park(self) -> None:
         """Stop what is still going, keep the run resumable, and seal what stands: complete or not, the record says which."""
-        if self.driven is not None and self.state.terminal is None:
-            runtime, key = self.driven
-            await runtime.stop(key, fault=FaultClass.INTERRUPTED)
-        self._release("the session was closed")
-        if self.failure is None and self.sealing is not None and self.driven is not None:
+        try:
+            if self.driven is not None and self.state.terminal is None:
+                await self._stop(*self.driven)
+        finally:
+            self.release("the session was closed")
+        if self.failure is None and self.sealing is not None and self.taken_up:
             await self._seal_quietly()
+
+    async def _stop(self, runtime: Runtime, key: GoalKey) -> None:
+        try:
+            await runtime.stop(key, fault=FaultClass.INTERRUPTED)
+        except Exception as error:
+            # The caller's own exception may be on its way out, and nothing may take its place.
+            logger.exception("the goal of run %s could not be stopped", self.stream.id)
+            self.fail(error)
 
 
 def phase_event(status: GoalStatus, *, principal: str = "") -> Event:

@@ -19,7 +19,8 @@ from affidavit.actors.buses.port import Bus, events_subject
 from affidavit.actors.codec import decode
 from affidavit.actors.errors import LogClosed
 from affidavit.actors.events import Event
-from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, LogReader
+from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, LogReader, Row
+from affidavit.crypto.failures import VerificationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Subscription:
         self._buffer: deque[Event] = deque()
         self._read_through = after_seq
         self._wanted = trio.Event()
+        self._reading = False
         self._has_floor = has_floor
         self._ending = ""
         self._closed: Closed | None = None
@@ -75,6 +77,12 @@ class Subscription:
         self._ending = self._ending or reason
         self._wanted.set()
 
+    def close(self, reason: str) -> None:
+        """End the iteration at once; what was read and not delivered comes again to whoever goes on at the cursor."""
+        self._closed = self._closed or Closed(reason, self._cursor)
+        self._buffer.clear()
+        self._wanted.set()
+
     def __aiter__(self) -> Self:
         """Return itself."""
         return self
@@ -84,12 +92,22 @@ class Subscription:
 
         Raises:
             StopAsyncIteration: The subscription ended; `closed` says why.
-            VerificationError: A stored row is not one canonical event.
+            VerificationError: The next stored row is not one canonical event. Those before it were delivered.
+            LogError: The log could not be read.
+            trio.BusyResourceError: Another task is waiting in this very subscription.
 
         Cancellation: no event is lost or repeated; the next call goes on at the same cursor.
         """
-        while not self._buffer:
-            await self._fill()
+        if self._reading:
+            raise trio.BusyResourceError(
+                "another task is reading this subscription; each reader opens its own"
+            )
+        self._reading = True
+        try:
+            while not self._buffer:
+                await self._fill()
+        finally:
+            self._reading = False
         event = self._buffer.popleft()
         self._cursor = event.seq
         return event
@@ -106,14 +124,28 @@ class Subscription:
             rows = await self._log.read(self._stream, self._read_through, DEFAULT_READ_LIMIT)
         except LogClosed:
             rows, ending = (), ending or "the log was closed"
+        if self._closed is not None:
+            # The block was left while this task was reading; its cursor is already told.
+            raise StopAsyncIteration
         if rows:
-            self._buffer.extend(decode(row.data) for row in rows)
-            self._read_through = rows[-1].seq
+            self._take(rows)
         elif ending:
             self._closed = Closed(ending, self._cursor)
             raise StopAsyncIteration
         elif not self._ending:
             await self._wanted.wait()
+
+    def _take(self, rows: tuple[Row, ...]) -> None:
+        """Buffer rows as events, up to the first that is none: that one fails the read that begins with it, and no other."""
+        for row in rows:
+            try:
+                event = decode(row.data)
+            except VerificationError:
+                if self._buffer:
+                    return
+                raise
+            self._buffer.append(event)
+            self._read_through = row.seq
 
 
 @final
@@ -165,3 +197,4 @@ class Readers:
                 yield subscription
             finally:
                 self._open.discard(subscription)
+                subscription.close("its block was left")

@@ -27,6 +27,8 @@ class MemoryBus:
 
     def publish(self, subject: str) -> None:
         """Wake every subscriber whose pattern matches the subject. On a closed bus it does nothing."""
+        if self._closed:
+            return
         wild = [pattern for pattern in self._wild if matches(pattern, subject)]
         for pattern in (subject, *wild):
             for slot in list(self._wakers.get(pattern, ())):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from enum import Enum
 
 import trio
 
+from affidavit.actors.buses.memory import MemoryBus
+from affidavit.actors.buses.port import Waker
+
 from affidavit.actors.errors import LogClosed, LogFull, LogLocked, LogStateUnknown, WriterFenced
 from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Log, Row, StreamInfo
+from affidavit.actors.signers.port import Signer
+from affidavit.crypto.failures import FailureCode, ProducerError
 
 
 class Fault(Enum):
@@ -48,6 +53,10 @@ class FaultLog:
         self.appends = 0
         self.faults = 0
         self.closed = False
+
+    def fail_next(self, fault: Fault) -> None:
+        """Fail the next append in this way, and no other."""
+        self._at, self._fault = frozenset({self.appends + 1}), fault
 
     def reopen(self) -> None:
         """Go on with what the log underneath holds, as opening a store again does."""
@@ -101,3 +110,79 @@ class FaultLog:
     def _check_open(self) -> None:
         if self.closed:
             raise LogClosed("the log closed itself after a failed write")
+
+
+class SilentBus:
+    """A bus that delivers nothing."""
+
+    def publish(self, subject: str) -> None:
+        """Lose the wake."""
+
+    @asynccontextmanager
+    async def subscribe(self, pattern: str, waker: Waker) -> AsyncIterator[None]:
+        """Deliver no wakes."""
+        await trio.lowlevel.checkpoint()
+        yield
+
+
+class DoublingBus:
+    """A bus that delivers every wake twice."""
+
+    def __init__(self) -> None:
+        self._bus = MemoryBus()
+        self.subscribe = self._bus.subscribe
+
+    def publish(self, subject: str) -> None:
+        """Deliver the wake twice."""
+        self._bus.publish(subject)
+        self._bus.publish(subject)
+
+
+class BrokenBus(SilentBus):
+    """A bus that fails each publish."""
+
+    def publish(self, subject: str) -> None:
+        """Fail."""
+        raise ConnectionError("the bus is gone (chosen by the test)")
+
+
+class JumpingClock:
+    """A wall clock that says whatever the test sets; it waits on trio's own clock.
+
+    Attributes:
+        now: The time it tells, Unix nanoseconds.
+    """
+
+    def __init__(self, now: int = 1_800_000_000 * 10**9) -> None:
+        self.now = now
+
+    def now_ns(self) -> int:
+        """Return the chosen time."""
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on trio's clock."""
+        await trio.sleep(seconds)
+
+
+class FailingSigner:
+    """A signer that fails while `broken` is set.
+
+    Attributes:
+        broken: Whether it fails.
+        signatures: How many it made.
+    """
+
+    def __init__(self, signer: Signer) -> None:
+        self._signer = signer
+        self.kid = signer.kid
+        self.public_key = signer.public_key
+        self.broken = False
+        self.signatures = 0
+
+    async def sign(self, message: bytes) -> bytes:
+        """Sign, or fail."""
+        if self.broken:
+            raise ProducerError(FailureCode.SIGN_SIGN_FAILED, "the device is gone (chosen by the test)")
+        self.signatures += 1
+        return await self._signer.sign(message)
