@@ -19,7 +19,7 @@ from affidavit.actors.mission_config import MissionConfig, changed_digests, gran
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_tools import ToolStep
 from affidavit.actors.mission_turn import ModelStep, TurnFailed
-from affidavit.actors.recovery import cancelling_events, closing_events, turn_completed
+from affidavit.actors.recovery import closing_events, ending_events, turn_completed
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.text import fit
 
@@ -126,14 +126,11 @@ class Mission:
             "steps": status.steps,
         }
         event = Event(Kind.GOAL_PHASE, error_class=status.error_class, detail=detail)
-        await self._ledger.record(*cancelling_events(self._ledger.conversation), event)
+        await self._ledger.record(*ending_events(self._ledger.conversation), event)
 
     async def close_as_cancelled(self) -> None:
         """Answer every open tool call as cancelled, so that the transcript of a cancelled run is whole."""
-        events = (*closing_events(self._ledger.conversation),)
-        if events:
-            await self._ledger.record(*events)
-        events = cancelling_events(self._ledger.conversation)
+        events = ending_events(self._ledger.conversation)
         if events:
             await self._ledger.record(*events)
 

@@ -39,22 +39,37 @@ def closing_events(conversation: Conversation) -> tuple[Event, ...]:
     A tool call that is not idempotent is answered too, so that nobody runs it again. One that is stays open, and resuming runs
     it anew.
     """
-    events: list[Event] = []
-    results: list[Event] = []
-    for action in conversation.open_actions.values():
-        events.append(_interrupted(action))
-        call = conversation.pending.get(action.tool_use_id)
-        if call is not None and not action.idempotent and not action.goal:
-            results.append(unanswered(call.id, call.name, call.turn, INTERRUPTED_TEXT))
-    if results:
-        events.extend(result_events(conversation, *results))
-    return tuple(events)
+    lost = _lost(conversation)
+    results = [
+        unanswered(call.id, call.name, call.turn, INTERRUPTED_TEXT)
+        for call in conversation.pending.values()
+        if call.id in lost
+    ]
+    return _closing(conversation, results)
 
 
-def cancelling_events(conversation: Conversation) -> tuple[Event, ...]:
-    """Return what a cancelled run still owes its transcript: an answer to each open tool call."""
-    results = [unanswered(c.id, c.name, c.turn, CANCELLED_TEXT) for c in conversation.pending.values()]
-    return result_events(conversation, *results) if results else ()
+def ending_events(conversation: Conversation) -> tuple[Event, ...]:
+    """Return what a run that ends still owes its transcript: the end of each begun action, an answer to each open tool call.
+
+    Those that had begun and must not be repeated are answered as interrupted, all others as cancelled.
+    """
+    lost = _lost(conversation)
+    results = [
+        unanswered(call.id, call.name, call.turn, INTERRUPTED_TEXT if call.id in lost else CANCELLED_TEXT)
+        for call in conversation.pending.values()
+    ]
+    return _closing(conversation, results)
+
+
+def _lost(conversation: Conversation) -> set[str]:
+    """Return the tool calls that have begun and must not be run again."""
+    begun = conversation.open_actions.values()
+    return {action.tool_use_id for action in begun if not action.idempotent and not action.goal}
+
+
+def _closing(conversation: Conversation, results: list[Event]) -> tuple[Event, ...]:
+    ends = [_interrupted(action) for action in conversation.open_actions.values()]
+    return (*ends, *(result_events(conversation, *results) if results else ()))
 
 
 def unanswered(tool_use_id: str, tool: str, turn: int, text: str) -> Event:
