@@ -46,7 +46,7 @@ class PushReaders:
         self._nursery.start_soon(self._push, handler, after_seq, name=f"reader of run {self._stream.id}")
 
     async def drain(self) -> None:
-        """End the stream's subscriptions, and wait at most `DRAIN_GRACE` seconds until every handler had what is on the record."""
+        """End all subscriptions, and wait at most `DRAIN_GRACE` seconds until every handler had what is on the record."""
         self._stream.readers.end_all("the session was closed")
         with trio.move_on_after(DRAIN_GRACE):
             while self._going:

@@ -10,7 +10,6 @@ import trio
 
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.buses.port import Waker
-
 from affidavit.actors.errors import LogClosed, LogFull, LogLocked, LogStateUnknown, WriterFenced
 from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Log, Row, StreamInfo
 from affidavit.actors.signers.port import Signer

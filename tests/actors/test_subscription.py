@@ -15,7 +15,7 @@ from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry
 from affidavit.actors.subscription import Closed
 from affidavit.crypto.failures import VerificationError
 from tests.actors.fakes import Fault, FaultLog, SilentBus
-from tests.actors.runtimes import RUN, available, new_stream, take
+from tests.actors.runtimes import RUN, available, collected, new_stream, take
 
 
 def said(number: int) -> Event:
@@ -165,11 +165,13 @@ async def test_a_bus_that_ends_leaves_readers_with_a_floor_going() -> None:
     stream = await new_stream(MemoryLog(), bus)
     async with stream.subscribe() as events:
         bus.close()
-        assert await available(events) == []
-        published = await stream.append(said(1))
-        assert await available(events) == []
-        stream.readers.tick()
-        assert tuple(await available(events)) == published
+        async with collected(events) as found:
+            published = await stream.append(said(1))
+            await trio.testing.wait_all_tasks_blocked()
+            assert found == []
+            stream.readers.tick()
+            await trio.testing.wait_all_tasks_blocked()
+            assert tuple(found) == published
         assert events.closed is None
 
 
