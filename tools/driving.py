@@ -63,11 +63,21 @@ class Setting:
         return self.place.line("resume", self.run_id, "--model", self.model, *workspace)
 
 
-async def drive(setting: Setting, start: Start) -> int:
+def toolbox_of(workspace: Path | None) -> Toolbox:
+    """Return the tools that a workspace gives.
+
+    Raises:
+        ConfigurationError: There is no such workspace.
+    """
+    return Toolbox(() if workspace is None else WorkspaceTools(workspace).tools)
+
+
+async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
     """Drive a run to its end, showing it.
 
     Args:
         setting: With what.
+        toolbox: The tools that exist for it.
         start: Submits or resumes the run on the host it is given.
 
     Returns:
@@ -76,7 +86,6 @@ async def drive(setting: Setting, start: Start) -> int:
     Raises:
         AffidavitError: The run could not be started, or stopped because of a fault.
     """
-    toolbox = Toolbox(() if setting.workspace is None else WorkspaceTools(setting.workspace).tools)
     async with open_model(setting.model) as model:
         key = ask_for_key(setting.place)
         async with open_sqlite_log(setting.place.runs) as log:

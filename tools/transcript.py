@@ -49,7 +49,7 @@ class Transcript:
         width = self._style.width
         indent = _INDENT if width is None or width >= _INDENT + _ROOM else _SEQ + 2
         head = f"{event.seq:>{_SEQ}}  {plain(event.kind):<{_KIND}}"
-        room = (width or _FOLD + _INDENT) - _INDENT
+        room = _FOLD if width is None else width - indent
         texts = [_fold(words.text, room)] if words.folded else words.text.splitlines() or [""]
         if indent != _INDENT:
             yield self._style.paint(head.rstrip(), Tone.QUIET)
@@ -77,4 +77,6 @@ def _fold(text: str, room: int) -> str:
     if len(line) <= room:
         return line
     tail = f" ... ({len(text):,} characters)"
-    return line[: max(0, room - len(tail))] + tail
+    if len(tail) > room // 2:
+        tail = "..."
+    return line[: room - len(tail)] + tail

@@ -19,9 +19,9 @@ from affidavit.tools.place import place_of
 async def export(run_id: RunId, /, *, out: Out = "", force: Force = False, store: Store = None) -> int:
     """Write a run's sealed record to a file, to hand over.
 
-    It holds every event up to the last seal, and the signature. By default the file
-    is ID.provetrail in this folder. To check it, one needs the signer's public key
-    and nothing else.
+    It holds every event up to the last seal, and the signature. By default the
+    file is ID.provetrail in this folder. To check it, one needs the signer's public
+    key and nothing else.
 
     For example:
 

@@ -29,7 +29,8 @@ async def prove(
     """Write the proof of one single event, to hand over alone.
 
     It holds the event, the path from it to the signed root, and the signature; of
-    the other events only hashes. By default the file is ID-SEQ.proof in this folder.
+    the other events only hashes. By default the file is ID-SEQ.proof, in this
+    folder.
 
     For example:
 

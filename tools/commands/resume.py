@@ -8,13 +8,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from affidavit.actors.directory import find_run
+from affidavit.actors.errors import ResumeRefused
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.host import Host, Run
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.projection import Projection, project
-from affidavit.tools.driving import Setting, drive
+from affidavit.tools.driving import Setting, drive, toolbox_of
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.options import MODEL_VARIABLE, AsJson, RunId, Store, Workspace
@@ -72,13 +73,17 @@ async def resume(
         return await _tell_of_the_end(place, found)
     chosen = model or _recorded_model(found)
     tip = found.events[-1].seq
-    notice(f"resuming run {found.run_id} after event {tip}, with {chosen}")
     setting = Setting(place, found.run_id, chosen, workspace, as_json, after=tip)
 
     async def start(host: Host, config: MissionConfig) -> Run:
-        return await host.resume(setting.run_id, config, accept_changes=accept_changes)
+        try:
+            run = await host.resume(setting.run_id, config, accept_changes=accept_changes)
+        except ResumeRefused as error:
+            raise UsageError(f"{error} (--accept-changes does)") from error
+        notice(f"resuming run {run.id} after event {tip}, with {chosen}")
+        return run
 
-    return await drive(setting, start)
+    return await drive(setting, toolbox_of(workspace), start)
 
 
 async def _find(place: Place, text: str) -> _Found:

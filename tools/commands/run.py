@@ -16,7 +16,7 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
 from affidavit.tools.commands.workspace_brief import system_prompt
-from affidavit.tools.driving import Setting, drive
+from affidavit.tools.driving import Setting, drive, toolbox_of
 from affidavit.tools.errors import UsageError
 from affidavit.tools.options import MODEL_VARIABLE, AsJson, Store, Workspace
 from affidavit.tools.place import place_of
@@ -59,10 +59,11 @@ async def run(
         raise UsageError("the objective is empty; say what the agent is to do")
     if goal.granted and workspace is None:
         raise UsageError("--tools grants tools that only a workspace gives: name one with --workspace")
+    toolbox = toolbox_of(workspace)
+    _check_granted(goal.granted or (), toolbox)
     setting = Setting(place_of(store), _run_id(id), model, workspace, as_json)
 
     async def start(host: Host, config: MissionConfig) -> Run:
-        _check_granted(goal.granted or (), config.toolbox)
         if await host.log.info(setting.run_id) is not None:
             raise UsageError(f"there is a run {setting.run_id} already; `affidavit resume` goes on with it")
         prompt = partial(
@@ -75,7 +76,7 @@ async def run(
         spec = goal.spec(objective, await trio.to_thread.run_sync(prompt))
         return await host.submit(spec, config, id=setting.run_id)
 
-    return await drive(setting, start)
+    return await drive(setting, toolbox, start)
 
 
 def _run_id(wanted: str | None) -> str:

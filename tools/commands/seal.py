@@ -19,8 +19,8 @@ async def seal(run_id: RunId, /, *, store: Store = None) -> int:
     """Sign everything that a run has recorded so far, and have the record checked.
 
     A run that is going on in another process is refused: it seals itself when it
-    ends or is parked. A run that stopped half-way is sealed as it is, and its record
-    says that it is incomplete. Needs the passphrase of the signing key.
+    ends or is parked. A run that stopped half-way is sealed as it is, and its
+    record says that it is incomplete. Needs the passphrase of the signing key.
 
     For example:
 

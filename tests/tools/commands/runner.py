@@ -43,8 +43,12 @@ class Cli:
         }
         return {name: value for name, value in own.items() if value is not None}
 
-    def __call__(self, *words: object, stdout: int = subprocess.PIPE, **more: str | None) -> Done:
+    def __call__(self, *words: object, **more: str | None) -> Done:
         """Run the command to its end."""
+        return self.into(subprocess.PIPE, *words, **more)
+
+    def into(self, stdout: int, *words: object, **more: str | None) -> Done:
+        """Run the command to its end with its standard output going to an open file."""
         done = subprocess.run(
             [COMMAND, *map(str, words)],
             cwd=self.home,

@@ -113,8 +113,8 @@ def test_colour_only_on_a_terminal_that_wants_it(
 ) -> None:
     """On a terminal the transcript is coloured, and wrapped to its width, unless NO_COLOR is set."""
     master, slave = os.openpty()
-    done = finished.cli(
-        "replay", "converged-1", "--store", finished.store, stdout=slave, NO_COLOR=no_color, COLUMNS="60"
+    done = finished.cli.into(
+        slave, "replay", "converged-1", "--store", finished.store, NO_COLOR=no_color, COLUMNS="60"
     )
     os.close(slave)
     shown = os.read(master, 1 << 16).decode()
@@ -135,7 +135,7 @@ def test_standard_output_that_is_closed_is_no_place_for_a_store(cli: Cli) -> Non
 def test_a_full_disk_behind_standard_output_is_told_once(cli: Cli) -> None:
     """The run goes on to its end and says in one line why it is not shown."""
     with Path("/dev/full").open("w") as full:
-        done = cli("run", "Hello", "--model", READER, stdout=full.fileno())
+        done = cli.into(full.fileno(), "run", "Hello", "--model", READER)
     assert done.code == 0
     assert len(lines_that_begin(done.err, "affidavit: standard output: No space left")) == 1
 
@@ -157,3 +157,15 @@ def test_head_ends_a_reading_command_quietly(finished: Finished) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == ""
         assert process.wait() == 0
+
+
+def test_a_full_disk_loses_nothing(cli: Cli) -> None:
+    """A store that cannot grow stops the run in one sentence with exit code 2; with room again the printed line finishes it."""
+    done = cli.printed(f"ulimit -f 60; affidavit run Hello --model '{READER}' --workspace . --id full")
+    assert done.code == 2
+    assert "affidavit: run full stopped: there is no room left for the store" in done.err
+    assert "Traceback" not in done.err
+    (line,) = lines_that_begin(done.err, "affidavit resume full ")
+    resumed = cli.printed(line)
+    assert resumed.code == 0
+    assert lines_that_begin(resumed.out, "record     verified")
