@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Final
 
 from cyclopts import App, CycloptsError, Parameter
@@ -19,7 +18,7 @@ def build_app() -> App:
     """Return the parser of every command but `verify` and `keys`, which have their own."""
     app = App(
         name="affidavit",
-        version=f"affidavit {version('affidavit')}",
+        version=_version,
         backend="trio",
         help_format="plaintext",
         help_formatter=PlainHelp(),
@@ -31,6 +30,13 @@ def build_app() -> App:
         # By name, so that a command's module is imported only when it is the one that was asked for.
         app.command(f"affidavit.tools.commands.{name}:{name}", name=name)
     return app
+
+
+def _version() -> str:
+    # Imported here since it is slow to import, and the other commands do not need it.
+    from importlib.metadata import version
+
+    return f"affidavit {version('affidavit')}"
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,10 +6,14 @@ the run is ended or parked and sealed, then what was not shown yet is read back 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+import trio
 
 from affidavit.actors.events import TERMINAL_KINDS, Kind
 from affidavit.actors.history import history
@@ -33,6 +37,7 @@ from affidavit.tools.status import status_lines
 from affidavit.tools.terminal import style_of
 from affidavit.tools.transcript import Transcript
 
+_SHOW_GRACE: Final = 2.0
 Start = Callable[[Host, MissionConfig], Awaitable[Run]]
 
 
@@ -107,7 +112,8 @@ async def _conduct(setting: Setting, log: Log, signer: Signer, config: MissionCo
                 async with run.session.subscribe(setting.after) as events:
                     await narrator.follow(events)
                 await run.closed()
-        if not interrupts.happened:
+        # Bounded once it was interrupted, since a reader that stands still must not keep the process from ending.
+        with trio.move_on_after(_SHOW_GRACE if interrupts.happened else math.inf):
             await narrator.catch_up(log, setting.run_id)
         return await _finish(setting, log, narrator, failures, interrupted=interrupts.happened)
 

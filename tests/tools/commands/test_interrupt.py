@@ -16,21 +16,22 @@ from tests.tools.commands.runner import Cli, lines_that_begin
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_parks_the_run_and_the_printed_line_resumes_it(cli: Cli, number: signal.Signals) -> None:
-    """Exit code 130, the transcript so far is sealed and unfinished; the printed line goes on to convergence.
+    """Exit code 130, the transcript so far is shown whole, sealed and unfinished; the printed line goes on to convergence.
 
     No event of the first half is written again, and the whole record verifies as complete.
     """
     with held_endpoint() as gate:
         url = {"OPENAI_BASE_URL": gate.url}
-        with cli.going("run", "Hello", "--model", "openai:m", "--id", "parked", **url) as process:
+        with cli.going("run", "Hello", "--model", "openai:m", "--id", "parked", "--json", **url) as process:
             assert gate.asked.wait(30)
             process.send_signal(number)
-            _, said = process.communicate(timeout=30)
+            shown, said = process.communicate(timeout=30)
         assert process.returncode == 130
         assert lines_that_begin(said, f"{number.name}: the run is being parked")
         (listed,) = [json.loads(line) for line in cli("sessions", "--json").out.splitlines()]
         assert (listed["state"], listed["sealed"]) == ("unfinished", listed["events"])
         before = cli("replay", "parked", "--json").out
+        assert shown == before
         gate.answer.set()
         (line,) = lines_that_begin(said, "affidavit resume parked --model openai:m")
         resumed = cli.printed(line, **url)

@@ -161,7 +161,7 @@ def test_head_ends_a_reading_command_quietly(finished: Finished) -> None:
 
 def test_a_full_disk_loses_nothing(cli: Cli) -> None:
     """A store that cannot grow stops the run in one sentence with exit code 2; with room again the printed line finishes it."""
-    done = cli.printed(f"ulimit -f 60; affidavit run Hello --model '{READER}' --workspace . --id full")
+    done = cli.printed(f"ulimit -f 130; affidavit run Hello --model '{READER}' --workspace . --id full")
     assert done.code == 2
     assert "affidavit: run full stopped: there is no room left for the store" in done.err
     assert "Traceback" not in done.err
