@@ -12,8 +12,9 @@ from typing import Final, final
 from affidavit.actors.event_json import to_json_line
 from affidavit.actors.events import Event, Kind
 from affidavit.tools._verify_report import plain
-from affidavit.tools.event_words import Words, words_of
+from affidavit.tools.event_words import words_of
 from affidavit.tools.terminal import Style, Tone
+from affidavit.tools.words import Words
 
 _SEQ: Final = 4
 _KIND: Final = 17
