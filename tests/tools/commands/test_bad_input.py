@@ -1,6 +1,7 @@
 """Whatever a command is given that cannot be meant: one sentence on standard error, exit code 2, and never a traceback."""
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -91,7 +92,6 @@ def test_what_cannot_be_meant(
         (("watch", "converged-1", "--after", "-1"), "--after"),
         (("export", "converged-1", "--out", "."), ". is a directory; name a file"),
         (("export", "converged-1", "--out", "absent/a"), "absent/a: No such file or directory"),
-        (("export", "converged-1", "--out", "/dev/full", "--force"), "is not a regular file"),
         (("export", "converged-1", "--out", "--force"), "looks like an option"),
         ((*RUN, READER, "--id", "converged-1"), "there is a run converged-1 already"),
     ],
@@ -123,6 +123,17 @@ def test_a_file_that_is_there_is_not_replaced(
     assert app.main([*map(str, words), "--force"]) == 0
     assert there.read_bytes() != b"mine"
     assert list(tmp_path.glob(".there*")) == []
+
+
+def test_what_is_no_regular_file_is_never_replaced(
+    capfd: pytest.CaptureFixture[str], finished: Finished, tmp_path: Path
+) -> None:
+    """Not even with --force: a pipe, or a device, stays what it is."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    words = ("export", "converged-1", "--store", finished.store, "--out", pipe, "--force")
+    assert "is not a regular file" in refused(capfd, *words)
+    assert pipe.is_fifo()
 
 
 def test_a_wrong_passphrase(

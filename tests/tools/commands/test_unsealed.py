@@ -1,5 +1,6 @@
 """A run that has ended and was never sealed, as a crash just then leaves it: each command says so, and two of them seal it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,9 @@ def test_seal_and_resume_make_up_for_it(store: Path, capfd: pytest.CaptureFixtur
     shown = capfd.readouterr().out
     assert "record     verified, sealed " in shown
     assert "affidavit export open --out open.provetrail --store " in shown
+    assert re.search(
+        r"^affidavit verify open\.provetrail --key did:key:\w+=[0-9a-f]{64}$", shown, re.MULTILINE
+    )
     assert app.main(["export", "open", "--store", str(store)]) == 0
 
 
