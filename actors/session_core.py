@@ -30,6 +30,7 @@ from affidavit.actors.stream import Committed, Prepare, Stream
 logger = logging.getLogger(__name__)
 
 PARK_GRACE: Final = 5.0
+_CLOSED: Final = "the session was closed"
 
 
 @final
@@ -139,7 +140,7 @@ class SessionCore:
 
     def close(self) -> None:
         """Record nothing more: the run's ownership is about to end."""
-        self.release("the session was closed")
+        self.release(_CLOSED)
         self._closed = True
 
     def release(self, reason: str) -> None:
@@ -258,11 +259,12 @@ class SessionCore:
 
     async def park(self) -> None:
         """Stop what is still going, keep the run resumable, and seal what stands: complete or not, the record says which."""
+        self.stopped = self.stopped or _CLOSED
         try:
             if self.driven is not None and self.state.terminal is None:
                 await self._stop(*self.driven)
         finally:
-            self.release("the session was closed")
+            self.release(_CLOSED)
         if self.failure is None and self.sealing is not None and self.taken_up:
             await self._seal_quietly()
 
