@@ -316,7 +316,8 @@ def check_record(events: Sequence[Event]) -> None:
     """Check what holds of every record of ours, however the run went.
 
     Seqs are dense; each turn is announced once, in order, and completed at most once; no two calls share an id; each result
-    answers an earlier call, once; each admission has a number of its own and ends at most once.
+    answers an earlier call, once; each action of the root belongs to the turn announced last; each admission has a number
+    of its own and ends at most once.
     """
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     turns = [event.turn for event in events if event.kind == Kind.TURN_STARTED]
@@ -327,14 +328,19 @@ def check_record(events: Sequence[Event]) -> None:
     answered: list[str] = []
     admitted: list[int] = []
     closed: list[int] = []
+    announced = 0
     for event in events:
-        if event.kind == Kind.TOOL_CALL:
+        if event.kind == Kind.TURN_STARTED:
+            announced = event.turn
+        elif event.kind == Kind.TOOL_CALL:
             asked.append(event.tool_use_id)
         elif event.kind == Kind.TOOL_RESULT:
             assert event.tool_use_id in asked
             answered.append(event.tool_use_id)
         elif event.kind == Kind.ACTION_ADMITTED:
             admitted.append(event.call)
+            if not event.goal:
+                assert event.turn == announced
         elif event.kind == Kind.ACTION_COMPLETED:
             assert event.call in admitted
             closed.append(event.call)
