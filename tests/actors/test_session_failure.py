@@ -1,6 +1,6 @@
 """A session whose record cannot be extended, or whose task fails, stops at that point and can be resumed (S6, E2)."""
 
-# ruff: noqa: PT012, SIM117  # what leaves a block is only seen around the whole block
+# ruff: noqa: PT012  # what leaves a block is only seen around the whole block
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A session from submit or resume to its terminal event, which is written exactly once."""
 
-# ruff: noqa: PT012, SIM117  # what leaves a block is only seen around the whole block
+# ruff: noqa: PT012  # what leaves a block is only seen around the whole block
 
 from __future__ import annotations
 
