@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from affidavit.crypto.hashing import leaf_hash as leaf_hash
     from affidavit.crypto.keyring import Keyring as Keyring
     from affidavit.crypto.keyring import Trust as Trust
-    from affidavit.crypto.keyring import parse_keyring as parse_keyring
+    from affidavit.crypto.keyring_file import parse_keyring as parse_keyring
     from affidavit.crypto.keys import SigningKey as SigningKey
     from affidavit.crypto.keys import VerifyingKey as VerifyingKey
     from affidavit.crypto.merkle import Tree as Tree
@@ -59,7 +59,8 @@ _HOME = {
     "findings": ("Finding",),
     "governance": ("Governance",),
     "hashing": ("leaf_hash",),
-    "keyring": ("Keyring", "Trust", "parse_keyring"),
+    "keyring": ("Keyring", "Trust"),
+    "keyring_file": ("parse_keyring",),
     "keys": ("SigningKey", "VerifyingKey"),
     "merkle": ("Tree",),
     "record": ("VerifiedRecord", "encode_record", "verify_record"),

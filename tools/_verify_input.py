@@ -14,7 +14,8 @@ from typing import Final
 from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.event import MAX_EVENT_BYTES
 from affidavit.crypto.failures import AffidavitError, ProducerError, VerificationError
-from affidavit.crypto.keyring import Keyring, parse_keyring
+from affidavit.crypto.keyring import Keyring
+from affidavit.crypto.keyring_file import parse_keyring
 from affidavit.crypto.keys import DID_KEY_PREFIX, VerifyingKey, parse_did_key
 
 KEYRING_VARIABLE: Final = "AFFIDAVIT_KEYRING"

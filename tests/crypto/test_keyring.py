@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from affidavit.crypto import (
     FailureCode,
@@ -14,7 +16,15 @@ from affidavit.crypto import (
     VerificationError,
     parse_keyring,
 )
-from affidavit.crypto.keyring import KeyringError, show_kid
+from affidavit.crypto.keyring import KeyEntry, show_kid
+from affidavit.crypto.keyring_file import (
+    KeyringError,
+    encode_keyring,
+    parse_own_keyring,
+    parse_time,
+    show_time,
+)
+from tests.crypto.strategies import TEXTS
 
 ONE = SigningKey.from_seed(bytes(32)).public
 TWO = SigningKey.from_seed(bytes(31) + b"\x01").public
@@ -96,11 +106,11 @@ def test_a_keyring_file_is_read() -> None:
     """Several keys, validity and revocation, in the shape of the published manifests."""
     two = {"key_id": "two", "public_key_hex": TWO.hex, "revoked": ""}
     ring = parse_keyring(
-        file_of(entry(valid_from="2027-01-01T00:00:00Z", valid_until="1969-12-31T23:59:59+00:00"), two)
+        file_of(entry(valid_from="1969-12-31T23:59:59+00:00", valid_until="2027-01-01T00:00:00Z"), two)
     )
     found = ring.entry(b"one")
     assert found is not None
-    assert (found.key, found.valid_from, found.valid_until) == (ONE, 1_798_761_600 * 10**9, -(10**9))
+    assert (found.key, found.valid_from, found.valid_until) == (ONE, -(10**9), 1_798_761_600 * 10**9)
     assert "no reason given" in unknown(ring, b"two")
     assert ring.entry(b"three") is None
 
@@ -123,6 +133,13 @@ def test_a_keyring_file_is_read() -> None:
         file_of(entry(), entry()),
         file_of(entry(valid_from="soon")),
         file_of(entry(valid_from="2027-01-01T00:00:00")),
+        file_of(entry(valid_from="0001-01-01T00:00:00+23:00")),
+        file_of(entry(valid_from="2027-01-02T00:00:00Z", valid_until="2027-01-01T00:00:00Z")),
+        file_of(entry(key_id_hex="6f6e65")),
+        file_of({"public_key_hex": ONE.hex}),
+        file_of({"key_id_hex": "0", "public_key_hex": ONE.hex}),
+        file_of({"key_id": "\ud800", "public_key_hex": ONE.hex}),
+        file_of(entry(), {"key_id_hex": "6f6e65", "public_key_hex": ONE.hex}),
     ],
 )
 def test_a_file_that_is_not_wholly_understood_is_refused(data: bytes) -> None:
@@ -144,3 +161,53 @@ def test_a_key_id_is_shown_without_surprises() -> None:
     assert show_kid(b"") == "hex:"
     assert show_kid(b"\x1b[31m") == "hex:1b5b33316d"
     assert show_kid(b"\xff") == "hex:ff"
+
+
+MICROSECONDS = st.integers(-(10**15), 10**15).map(lambda count: count * 1_000)
+
+
+@st.composite
+def key_entries(draw: st.DrawFn) -> list[KeyEntry]:
+    """Entries of a keyring that contradict nothing."""
+    kids = draw(st.lists(st.binary(min_size=1, max_size=6), unique=True, max_size=4))
+    optional_times = st.none() | MICROSECONDS
+    found = []
+    for kid in kids:
+        start, end = draw(optional_times), draw(optional_times)
+        if start is not None and end is not None:
+            start, end = sorted((start, end))
+        revoked = draw(st.none() | TEXTS)
+        found.append(KeyEntry(kid, draw(st.sampled_from([ONE, TWO])), draw(TEXTS), start, end, revoked))
+    return found
+
+
+@given(key_entries())
+def test_what_is_written_is_read_back(entries: list[KeyEntry]) -> None:
+    """Every field of every entry, in order, whatever the bytes of the key id and the texts."""
+    assert list(parse_own_keyring(encode_keyring(entries)).entries) == entries
+
+
+def test_what_could_not_be_read_back_is_not_written() -> None:
+    """Entries that contradict one another never become a file."""
+    for entries in (
+        [KeyEntry(b"one", ONE), KeyEntry(b"one", TWO)],
+        [KeyEntry(b"one", ONE, valid_from=2_000, valid_until=1_000)],
+    ):
+        with pytest.raises(KeyringError):
+            encode_keyring(entries)
+    with pytest.raises(ProducerError):
+        encode_keyring([KeyEntry(DID, TWO)])
+
+
+def test_a_file_that_holds_more_is_read_but_never_written_anew() -> None:
+    """A manifest of vectors is a keyring to a verifier, and none to a command that would write it."""
+    manifest = json.dumps({"suite_version": "1", "keyring": [entry()]}).encode()
+    assert parse_keyring(manifest).entry(b"one") is not None
+    with pytest.raises(KeyringError, match="suite_version"):
+        parse_own_keyring(manifest)
+
+
+def test_times_are_shown_as_they_are_read() -> None:
+    """In UTC, whatever the zone they were given in."""
+    assert show_time(parse_time("2027-01-31T02:00:00+02:00")) == "2027-01-31T00:00:00Z"
+    assert show_time(parse_time("2027-01-31T00:00:00.000001Z")) == "2027-01-31T00:00:00.000001Z"
