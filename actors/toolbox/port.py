@@ -11,7 +11,7 @@ JsonObject = Mapping[str, object]
 
 
 class Tool(Protocol):
-    """One tool. Implementations raise `ToolFailed` for what the model should be told; anything else is reported as a crash of the tool."""
+    """One tool. It raises `ToolFailed` for what the model should be told; anything else is reported as a crash of the tool."""
 
     @property
     def spec(self) -> ToolSpec:
