@@ -1,0 +1,137 @@
+"""What is taken out of a log as evidence: it verifies here and in another project's verifier, or it is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import BytesIO
+
+import provetrail
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from affidavit.actors.buses.memory import MemoryBus
+from affidavit.actors.errors import SealRefused, UnknownRun
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.evidence import Exported, export, prove
+from affidavit.actors.goal import Phase
+from affidavit.actors.history import rows
+from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.sealer import open_sealer
+from affidavit.actors.session import open_session
+from affidavit.actors.signers.memory import MemorySigner
+from affidavit.crypto import Keyring, SigningKey, Trust, verify_event_proof, verify_record
+from tests import strategies
+from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, new_stream, phase
+
+KEY = SigningKey.from_seed(bytes(range(32)))
+SIGNER = MemorySigner(KEY)
+KEYRING = Keyring()
+KEYRING.add(SIGNER.kid, SIGNER.public_key)
+
+
+async def sealed_run(log: MemoryLog, *events: Event, seals: int = 1) -> None:
+    """Record a run of these events, sealed along the way and at its end."""
+    async with (
+        open_sealer(log, SIGNER) as sealer,
+        open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session,
+    ):
+        await session.submit(FakeRuntime(), SPEC)
+        for number, event in enumerate(events):
+            await session.reporter.report(event)
+            if number < seals - 1:
+                await session.seal()
+        await session.reporter.report(phase(Phase.CONVERGED))
+
+
+async def exported(log: MemoryLog) -> tuple[bytes, Exported]:
+    """Return the exported record and what the export says of it."""
+    file = BytesIO()
+    told = await export(log, RUN, file)
+    return file.getvalue(), told
+
+
+SAID = st.builds(
+    lambda event, kind: replace(event, kind=kind),
+    strategies.events(),
+    st.sampled_from(["assistant.message", "tool.result", "provenance.declared"]),
+)
+
+
+@given(events=st.lists(SAID, max_size=6), seals=st.integers(1, 3))
+async def test_an_export_verifies_here_and_in_the_peer_and_so_does_each_proof(
+    events: list[Event], seals: int
+) -> None:
+    """V10: record and proofs of every seq, whatever was recorded, are accepted by both; the bytes are the stored ones."""
+    log = MemoryLog()
+    await sealed_run(log, *events, seals=seals)
+    record, told = await exported(log)
+    stored = [row.data for row in await rows(log, RUN)]
+    verified = verify_record(record, KEYRING)
+    assert list(verified.events) == stored[: told.size]
+    assert verified.complete is True
+    assert verified.checkpoint is not None
+    assert (verified.checkpoint.origin, verified.checkpoint.size) == (RUN, told.size)
+    assert (verified.checkpoint.root, verified.kid) == (told.root, told.kid)
+    assert told.tip == len(stored)
+    peer = provetrail.verify_run(record, {SIGNER.kid.decode(): KEY.public.raw})
+    assert list(peer.events) == stored[: told.size]
+    for seq in range(1, told.size + 1):
+        proof = verify_event_proof(await prove(log, RUN, seq), KEYRING)
+        assert (proof.index, proof.canonical) == (seq - 1, stored[seq - 1])
+
+
+async def test_a_record_names_its_key_so_that_no_keyring_is_needed_to_check_it_against_itself() -> None:
+    """V5: verifying asks for no secret and no store; without a keyring the trust is only the key's own."""
+    log = MemoryLog()
+    await sealed_run(log)
+    record, _ = await exported(log)
+    assert verify_record(record, Keyring()).trust is Trust.SELF
+    assert verify_record(record, KEYRING).trust is Trust.KEYRING
+
+
+async def test_only_what_the_last_seal_covers_is_exported_or_proved() -> None:
+    """Events after it are counted, not carried; a proof of one of them is refused."""
+    log = MemoryLog()
+    await sealed_run(log, SPEAK)
+    stream = await new_stream(log)
+    await stream.append(Event(Kind.USER_MESSAGE, text="and now?"))
+    record, told = await exported(log)
+    assert (told.size, told.tip) == (4, 7)
+    assert len(verify_record(record, KEYRING).events) == 4
+    for seq in (0, -1, 5, 7, 99):
+        with pytest.raises(SealRefused, match="covers events 1 to 4"):
+            await prove(log, RUN, seq)
+
+
+async def test_what_was_never_sealed_is_refused_and_nothing_is_written() -> None:
+    """An unknown run and an unsealed one, each by its own error."""
+    log, file = MemoryLog(), BytesIO()
+    with pytest.raises(UnknownRun):
+        await export(log, RUN, file)
+    with pytest.raises(UnknownRun):
+        await prove(log, RUN, 1)
+    await (await new_stream(log)).append(Event(Kind.SESSION_STARTED, text="x"))
+    with pytest.raises(SealRefused, match="never sealed"):
+        await export(log, RUN, file)
+    with pytest.raises(SealRefused, match="never sealed"):
+        await prove(log, RUN, 1)
+    assert file.getvalue() == b""
+
+
+@pytest.mark.parametrize("size", [0, -1, 2, 3, "many", None])
+async def test_a_seal_that_does_not_cover_earlier_events_is_none(size: object) -> None:
+    """A record.sealed event written by something else than a session is not exported as if it were evidence."""
+    log, file = MemoryLog(), BytesIO()
+    stream = await new_stream(log)
+    await stream.append(Event(Kind.SESSION_STARTED, text="x"))
+    detail = {"size": size, "checkpoint": b"x", "root": b"x", "kid": b"x"}
+    sealed = Event(Kind.RECORD_SEALED, detail=detail)
+    if isinstance(size, int) and not 0 <= size <= 2:
+        with pytest.raises(ValueError, match="sealed_size"):
+            await stream.append(sealed)
+        return
+    await stream.append(sealed)
+    with pytest.raises(SealRefused, match="does not cover"):
+        await export(log, RUN, file)
+    assert file.getvalue() == b""
