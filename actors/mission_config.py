@@ -11,7 +11,7 @@ from affidavit.actors.admission import CapabilityGrant
 from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.models.port import Model
-from affidavit.actors.text import DEFAULT_TEXT_LIMIT
+from affidavit.actors.text import DEFAULT_TEXT_LIMIT, clean
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.crypto import cbor
 
@@ -65,7 +65,8 @@ class MissionConfig:
             "model": self.model.digest,
             "tools": self.toolbox.digest,
             "policy": _digest([grant.digest, spec.max_steps, spec.max_tokens]),
-            "configuration": _digest([spec.system, spec.max_output_tokens, self.text_limit]),
+            # Of the words as they are recorded, so that a resumed run arrives at the same digest.
+            "configuration": _digest([clean(spec.system), spec.max_output_tokens, self.text_limit]),
         }
 
 

@@ -22,6 +22,7 @@ from tests.actors.mission_kit import (
     FakeTool,
     FreeModel,
     KeptLog,
+    WatchedModel,
     calls,
     park_when,
     replies,
@@ -151,6 +152,26 @@ async def test_an_accepted_change_is_what_the_next_resume_is_compared_with(
 
 async def _resume_until_cancelled(log: KeptLog, config: MissionConfig) -> None:
     await run_to_end(log, config, resume=True, accept_changes=True)
+
+
+async def test_words_of_the_operator_without_a_utf8_form_are_repaired_once(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """An objective or system prompt with lone surrogates is repaired as it is recorded; resuming finds nothing changed."""
+    asked, log = trio.Event(), KeptLog()
+
+    async def wait(position: int) -> ModelReply:
+        asked.set()
+        await trio.sleep_forever()
+        raise AssertionError
+
+    spec = GoalSpec("look \ud800", system="be \udfff kind", tools=("look",))
+    await park_when(log, replace(CONFIG, model=FreeModel(wait, digest=b"one")), asked, spec)
+    watched = WatchedModel(CONFIG.model)
+    run = await run_to_end(log, replace(CONFIG, model=watched), resume=True)
+    assert run.answer == DONE.text
+    request = watched.requests[0]
+    assert (request.system, request.messages[0].text) == ("be \ufffd kind", "look \ufffd")
 
 
 async def test_a_finished_run_is_not_driven_again(autojump_clock: trio.testing.MockClock) -> None:
