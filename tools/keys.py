@@ -1,10 +1,13 @@
-"""The commands `keys new` and `keys show`: make this installation's signing key, and show its public half."""
+"""The commands `keys`: this installation's signing key, and the keyring of those whose records it verifies.
+
+Making and showing the signing key lives here; what is done to a keyring lives in `keys_trust`.
+"""
 
 import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +25,19 @@ _SHOW_EXAMPLE: Final = """\
 example:
   affidavit keys show
       prints the key id, the public key, and the --key argument for `affidavit verify`; asks for nothing
+"""
+_TRUST_EXAMPLE: Final = """\
+example:
+  affidavit keys trust --keyring trusted.json --name "Ops, Berlin" --until 2027-12-31 ops.pub
+      shows the fingerprint; compare it with the key's owner before you rely on it
+"""
+_REVOKE_EXAMPLE: Final = """\
+example:
+  affidavit keys revoke --keyring trusted.json --reason "laptop stolen" did:key:z6Mk...
+"""
+_LIST_EXAMPLE: Final = """\
+example:
+  affidavit keys list --keyring trusted.json
 """
 
 
@@ -87,34 +103,70 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `affidavit keys`.
 
     Returns:
-        The exit code: 0, 2 for misuse or a key that cannot be had, 130 when interrupted.
+        The exit code: 0, 2 for misuse or a key or keyring that cannot be had, 130 when interrupted.
     """
     try:
         arguments = _parser().parse_args(argv)
-        path = key_path(arguments.store)
-        return int(arguments.command(path, as_json=arguments.json))
+        return int(arguments.command(arguments))
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else _MISUSE
     except AffidavitError as error:
         print(f"affidavit keys: {error}", file=sys.stderr)
         return _MISUSE
+    except OSError as error:
+        print(f"affidavit keys: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        return _MISUSE
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _new(arguments: argparse.Namespace) -> int:
+    return new(key_path(arguments.store), as_json=arguments.json)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    return show(key_path(arguments.store), as_json=arguments.json)
+
+
+def _trust(arguments: argparse.Namespace) -> int:
+    from affidavit.tools import keys_files, keys_trust
+
+    return keys_trust.trust(
+        keys_files.keyring_path(arguments.keyring),
+        arguments.key,
+        kid=arguments.kid,
+        name=arguments.name,
+        valid_from=arguments.valid_from,
+        valid_until=arguments.valid_until,
+        as_json=arguments.json,
+    )
+
+
+def _revoke(arguments: argparse.Namespace) -> int:
+    from affidavit.tools import keys_files, keys_trust
+
+    path = keys_files.keyring_path(arguments.keyring)
+    return keys_trust.revoke(path, arguments.kid, arguments.reason, as_json=arguments.json)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from affidavit.tools import keys_files, keys_trust
+
+    return keys_trust.list_keys(keys_files.keyring_path(arguments.keyring), as_json=arguments.json)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="affidavit keys",
-        description="The key that signs this installation's records.",
+        description="The key that signs this installation's records, and the keys that it trusts.",
         epilog="example:\n  affidavit keys show",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(required=True, metavar="new | show")
-    table = (
-        ("new", new, "make a signing key in an encrypted OpenSSH key file", _NEW_EXAMPLE),
-        ("show", show, "show the public half, for an auditor", _SHOW_EXAMPLE),
-    )
-    for name, command, summary, example in table:
+    commands = parser.add_subparsers(required=True, metavar="new | show | trust | revoke | list")
+
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], summary: str, example: str
+    ) -> argparse.ArgumentParser:
         sub = commands.add_parser(
             name,
             help=summary,
@@ -122,10 +174,47 @@ def _parser() -> argparse.ArgumentParser:
             epilog=example,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        sub.add_argument("--store", type=Path, metavar="DIR", help="instead of $XDG_DATA_HOME/affidavit")
         sub.add_argument("--json", action="store_true", help="print one JSON object")
-        sub.set_defaults(command=command)
+        sub.set_defaults(command=run)
+        return sub
+
+    for sub in (
+        command("new", _new, "make a signing key in an encrypted OpenSSH key file", _NEW_EXAMPLE),
+        command("show", _show, "show the public half, for an auditor", _SHOW_EXAMPLE),
+    ):
+        sub.add_argument("--store", type=Path, metavar="DIR", help="instead of $XDG_DATA_HOME/affidavit")
+    trusting = command("trust", _trust, "add a public key to a keyring, for `verify`", _TRUST_EXAMPLE)
+    _add_trust_arguments(trusting)
+    revoking = command("revoke", _revoke, "mark a key of a keyring as revoked", _REVOKE_EXAMPLE)
+    revoking.add_argument("kid", metavar="KID", help="the key id, as `keys list` shows it")
+    revoking.add_argument("--reason", required=True, metavar="TEXT", help="shown at every refusal")
+    listing = command("list", _list, "show the keys of a keyring", _LIST_EXAMPLE)
+    for sub in (trusting, revoking, listing):
+        sub.add_argument(
+            "--keyring", type=Path, metavar="FILE", help="the keyring; else AFFIDAVIT_KEYRING names it"
+        )
     return parser
+
+
+def _add_trust_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "key",
+        metavar="KEY",
+        help="64 hexadecimal digits, a did:key, an OpenSSH line, or a file of one of these, PEM or COSE_Key",
+    )
+    parser.add_argument(
+        "--kid",
+        metavar="KID",
+        help="the key id to bind it to (hex:DIGITS where it is no text); default: the one that the key"
+        " states, else its did:key",
+    )
+    parser.add_argument("--name", metavar="TEXT", help="whose key it is")
+    parser.add_argument(
+        "--from", dest="valid_from", metavar="TIME", help="valid from this time or date (UTC)"
+    )
+    parser.add_argument(
+        "--until", dest="valid_until", metavar="TIME", help="valid until this time, or the end of this date"
+    )
 
 
 def _print(key: VerifyingKey, headline: str, *, as_json: bool) -> None:
