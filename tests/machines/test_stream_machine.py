@@ -1,0 +1,243 @@
+"""Log, bus, stream and readers together, against a plain list (S1, S2, S3, S5, S6, S12, by any sequence of what can happen).
+
+The model is the list of texts that are on the record. Whatever the order of appends, failed and cancelled appends, lost wakes,
+slow reads, drops, reconnects, new owners and jumps of the clock: each reader has exactly published[n:], seqs are dense from 1,
+and what failed without being written never existed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import TypeVar
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from affidavit.actors.buses.memory import MemoryBus
+from affidavit.actors.buses.port import Bus
+from affidavit.actors.errors import LogError, WriterFenced
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.history import history
+from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.stream import Stream
+from affidavit.actors.subscription import Subscription
+from tests.actors.fakes import BrokenBus, DoublingBus, Fault, FaultLog, JumpingClock, SilentBus
+from tests.actors.runtimes import RUN, available
+
+T = TypeVar("T")
+
+
+class Loop:
+    """A trio run in a thread, in which a synchronous test takes one step after another."""
+
+    def __init__(self) -> None:
+        self._ready: trio.lowlevel.TrioToken | None = None
+        self._over: trio.Event | None = None
+        self._thread = Thread(target=trio.run, args=(self._main,))
+        self._thread.start()
+        while self._ready is None and self._thread.is_alive():
+            self._thread.join(0.0001)
+
+    async def _main(self) -> None:
+        self._over = trio.Event()
+        self._ready = trio.lowlevel.current_trio_token()
+        await self._over.wait()
+
+    def do(self, step: Callable[[], Awaitable[T]]) -> T:
+        """Run one step to its end."""
+        return trio.from_thread.run(step, trio_token=self._ready)
+
+    def close(self) -> None:
+        """End the run."""
+        assert self._over is not None
+        trio.from_thread.run_sync(self._over.set, trio_token=self._ready)
+        self._thread.join()
+
+
+@dataclass
+class Reader:
+    """One subscription, and what it has delivered.
+
+    Attributes:
+        after: The cursor it was first opened with.
+        got: The texts it delivered, over all its connections.
+        events: The open subscription.
+        stack: Closes it.
+    """
+
+    after: int
+    events: Subscription
+    stack: AsyncExitStack
+    got: list[str] = field(default_factory=list)
+
+
+class StreamMachine(RuleBasedStateMachine):
+    """See the module's docstring."""
+
+    readers = Bundle("readers")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = Loop()
+        self.log = FaultLog(MemoryLog())
+        self.clock = JumpingClock()
+        self.published: list[str] = []
+        self.open: list[Reader] = []
+        self.former: list[Stream] = []
+        self.said = 0
+
+    @initialize(bus=st.sampled_from([MemoryBus, SilentBus, DoublingBus, BrokenBus]))
+    def begin(self, bus: Callable[[], Bus]) -> None:
+        """Open the stream over one kind of bus."""
+        self.bus = bus()
+        self.stream = Stream(self.log, self.bus, RUN, self.clock, has_floor=True)
+
+    def new_events(self, count: int) -> list[Event]:
+        """Return events with texts that were never used before."""
+        self.said += count
+        return [Event(Kind.ASSISTANT, text=str(number)) for number in range(self.said - count, self.said)]
+
+    @rule(count=st.integers(1, 3))
+    @precondition(lambda self: not self.log.closed)
+    def append(self, count: int) -> None:
+        """The owner records something."""
+        events = self.new_events(count)
+        recorded = self.loop.do(lambda: self.stream.append(*events))
+        tip = len(self.published)
+        self.published += [event.text for event in events]
+        assert [event.seq for event in recorded] == list(range(tip + 1, tip + 1 + count))
+
+    @rule(fault=st.sampled_from(list(Fault)))
+    @precondition(lambda self: not self.log.closed)
+    def append_that_fails(self, fault: Fault) -> None:
+        """The log fails, with or without having written."""
+        events = self.new_events(2)
+        self.log.fail_next(fault)
+        with pytest.raises(LogError):
+            self.loop.do(lambda: self.stream.append(*events))
+        if fault is Fault.WRITTEN:
+            self.published += [event.text for event in events]
+
+    @rule()
+    @precondition(lambda self: not self.log.closed)
+    def append_that_is_cancelled(self) -> None:
+        """Cancelled means that nothing was appended."""
+        events = self.new_events(1)
+
+        async def cancelled() -> bool:
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await self.stream.append(*events)
+            return scope.cancelled_caught
+
+        assert self.loop.do(cancelled)
+
+    @rule()
+    def new_owner(self) -> None:
+        """A new owner opens the log and goes on; the old one may still be there and want to write."""
+        self.log.reopen()
+        self.former.append(self.stream)
+        tip = len(self.loop.do(lambda: history(self.log, RUN)))
+        self.stream = Stream(self.log, self.bus, RUN, self.clock, tip=tip, has_floor=True)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.former and not self.log.closed)
+    def former_owner_writes(self, data: st.DataObject) -> None:
+        """It is fenced, unless nobody has written since it lost the run: then it may go on, as no harm is done."""
+        former = data.draw(st.sampled_from(self.former))
+        events = self.new_events(1)
+        if former.tip == len(self.published):
+            return
+        with pytest.raises(WriterFenced):
+            self.loop.do(lambda: former.append(*events))
+
+    @rule(now=st.integers(-(2**63), 2**63 - 1))
+    def clock_jumps(self, now: int) -> None:
+        """The wall clock says anything."""
+        self.clock.now = now
+
+    async def connect(self, after: int) -> tuple[Subscription, AsyncExitStack]:
+        """Open a subscription that outlives this step."""
+        stack = AsyncExitStack()
+        return await stack.enter_async_context(self.stream.subscribe(after)), stack
+
+    @rule(target=readers, after=st.integers(0, 30))
+    def subscribe(self, after: int) -> Reader:
+        """Someone begins to read, at any cursor."""
+        reader = Reader(after, *self.loop.do(lambda: self.connect(after)))
+        self.open.append(reader)
+        return reader
+
+    @rule(reader=readers, most=st.integers(1, 4))
+    def read_slowly(self, reader: Reader, most: int) -> None:
+        """A reader takes a few events at most; one whose log has closed is told so, and comes back at its cursor."""
+        if reader not in self.open:
+            return
+        reader.got += [event.text for event in self.loop.do(lambda: available(reader.events, most))]
+        closed = reader.events.closed
+        if closed is not None:
+            assert closed.reason == "the log was closed"
+            self.come_back(reader)
+
+    @rule(reader=readers)
+    def come_back(self, reader: Reader) -> None:
+        """A reader drops and connects again at its cursor, to whichever stream is there now."""
+        if reader not in self.open:
+            return
+        self.loop.do(reader.stack.aclose)
+        assert reader.events.closed is not None
+        assert reader.events.closed.cursor == reader.events.cursor
+        reader.events, reader.stack = self.loop.do(lambda: self.connect(reader.events.cursor))
+
+    @rule(reader=consumes(readers))
+    def leave(self, reader: Reader) -> None:
+        """A reader leaves for good."""
+        if reader in self.open:
+            self.open.remove(reader)
+            self.loop.do(reader.stack.aclose)
+
+    @invariant()
+    def each_reader_has_exactly_what_was_published(self) -> None:
+        """No gap and no duplicate, at any time."""
+        for reader in self.open:
+            wanted = self.published[reader.after :]
+            assert reader.got == wanted[: len(reader.got)]
+
+    @invariant()
+    def the_record_is_what_was_published(self) -> None:
+        """Dense from 1, nothing lost, nothing that failed."""
+        if not self.log.closed:
+            events = self.loop.do(lambda: history(self.log, RUN))
+            assert [event.seq for event in events] == list(range(1, len(events) + 1))
+            assert [event.text for event in events] == self.published
+
+    def teardown(self) -> None:
+        """In the end each reader, woken by the floor alone, has all of it."""
+        try:
+            self.log.reopen()
+            for reader in self.open:
+                if reader.events.closed is None:
+                    reader.got += [event.text for event in self.loop.do(lambda r=reader: available(r.events))]
+                    assert reader.got == self.published[reader.after :]
+                self.loop.do(reader.stack.aclose)
+        finally:
+            self.loop.close()
+
+
+StreamMachine.TestCase.settings = settings(deadline=None, max_examples=60, stateful_step_count=40)
+TestStreamMachine = StreamMachine.TestCase
