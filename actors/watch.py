@@ -1,6 +1,7 @@
 """Follows a run from outside its owner: another task, another process, another terminal. Reads alone, and disturbs nobody.
 
 There is no bus between processes here, so the poll floor is what drives it: the reader looks at the log every so often.
+Where the log can tell in one number whether anything was written at all, the floor asks that first.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from contextlib import asynccontextmanager
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.buses.port import Bus
 from affidavit.actors.clock import Clock, SystemClock
-from affidavit.actors.logs.port import LogReader
+from affidavit.actors.errors import LogError
+from affidavit.actors.logs.port import LogReader, VersionedReader
 from affidavit.actors.nurseries import open_owned_nursery
 from affidavit.actors.session import DEFAULT_STREAM_POLL
 from affidavit.actors.subscription import Readers, Subscription
@@ -45,11 +47,25 @@ async def watch(
     floor = clock or SystemClock()
 
     async def tick() -> None:
+        seen: int | None = None
         while True:
             await floor.sleep(stream_poll)
-            readers.tick()
+            now = await _version(log)
+            if now is None or now != seen:
+                readers.tick()
+            seen = now
 
     async with open_owned_nursery() as nursery:
         nursery.start_soon(tick, name=f"floor of a reader of run {run_id}")
         async with readers.subscribe(log, bus or MemoryBus(), run_id, after_seq) as subscription:
             yield subscription
+
+
+async def _version(log: LogReader) -> int | None:
+    """Return what the log says of itself in one number; None if it cannot, so that the reader looks, and meets the reason."""
+    if not isinstance(log, VersionedReader):
+        return None
+    try:
+        return await log.version()
+    except LogError:
+        return None

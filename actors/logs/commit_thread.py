@@ -1,9 +1,10 @@
-"""`CommitThread`: the one thread of a store in which blocking work runs, and its way back into the loop.
+"""`CommitThread`: the one thread of a store in which blocking work runs, its way back into the loop, and the loop's turn.
 
 A dedicated thread costs one hand-off per commit, less than a worker of trio's pool. It runs jobs strictly in
 order and holds no state of the store. A second thread watches it in real time, since no timer of the loop
 can: a test's clock may run ahead of a sync, and a job may be stuck in the kernel where nothing can end it.
-Results come back as calls run in the loop, in the order in which they were posted.
+Results come back as calls run in the loop, in the order in which they were posted. What the loop's tasks of one
+turn ask for together is begun once, at the end of that turn.
 """
 
 from __future__ import annotations
@@ -31,17 +32,24 @@ class CommitThread(trio.abc.Instrument):
     that this thread may not get it for seconds. As an instrument of that loop, this object makes it stand
     still for `GIL_SLICE` before a turn that would not sleep, while a job is running.
 
+    Being told of each turn's end, it also saves the trip through trio's wake-up socket that a call "soon" costs,
+    a fifth of a lone durable append.
+
     Attributes:
         stop: Set when jobs that wait for something shall give up.
     """
 
-    def __init__(self, name: str, grace: float, overdue: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, grace: float, overdue: Callable[[], None], turn_ended: Callable[[], None]
+    ) -> None:
         """Start the thread.
 
         Args:
             name: Its name, for people who look at a process's threads.
             grace: For how many seconds, at least, a job may run.
             overdue: Called in the loop when one runs for longer.
+            turn_ended: Called in the loop at the end of a turn for which `at_end_of_turn` asked. It must not raise,
+                and must not wake tasks but by `post`: the loop may have decided to sleep.
         """
         self.stop = threading.Event()
         self._ended = threading.Event()
@@ -53,6 +61,8 @@ class CommitThread(trio.abc.Instrument):
         self._finish_signal.acquire()
         self._submitted = 0
         self._finished = 0
+        self._turn_ended = turn_ended
+        self._turns_left = 0
         # A daemon: a sync that never returns must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -64,8 +74,12 @@ class CommitThread(trio.abc.Instrument):
         self._submitted += 1
         self._jobs.put(job)
 
+    def at_end_of_turn(self, *, next_turn: bool = False) -> None:
+        """Have `turn_ended` called when all tasks of this turn have run, or also those that this turn has woken."""
+        self._turns_left = 2 if next_turn else 1
+
     def post(self, call: Callable[[], None]) -> None:
-        """From a job: run a call in the loop; nothing happens if the loop has ended."""
+        """From any thread: run a call in the loop, soon; nothing happens if the loop has ended."""
         with contextlib.suppress(trio.RunFinishedError):
             self._token.run_sync_soon(call)
 
@@ -98,6 +112,11 @@ class CommitThread(trio.abc.Instrument):
                 self.post(overdue)
 
     def before_io_wait(self, timeout: float) -> None:
-        """Let the thread have the interpreter for a moment, if it has work and the loop will not sleep."""
+        """End a turn, then let the thread have the interpreter for a moment if it has work and the loop will not sleep."""
+        if self._turns_left:
+            # A loop that is about to sleep has nobody left who could still join in.
+            self._turns_left = self._turns_left - 1 if timeout <= 0 else 0
+            if not self._turns_left:
+                self._turn_ended()
         if self._submitted > self._finished and timeout <= 0:
             self._finish_signal.acquire(timeout=GIL_SLICE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from affidavit.actors.errors import WriterFenced
 
@@ -87,6 +87,22 @@ class LogReader(Protocol):
 
     async def list(self, prefix: str = "") -> tuple[StreamInfo, ...]:
         """Return the index rows of all streams whose id begins with `prefix`, ordered by id."""
+        ...
+
+
+@runtime_checkable
+class VersionedReader(Protocol):
+    """What a reader may offer beside, so that one who watches asks a number and not each stream."""
+
+    async def version(self) -> int:
+        """Return a number that differs from the last one if anything was appended in between, by whichever process.
+
+        One number for the whole store. Every caller compares with what it got itself; a change may also be none of
+        the caller's business. Ask before reading, and an append that comes in between is told the next time.
+
+        Raises:
+            LogError: The store could not be asked; a read says why.
+        """
         ...
 
 

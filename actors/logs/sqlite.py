@@ -18,7 +18,7 @@ import trio
 from affidavit.actors.errors import LogStateUnknown, WriterFenced
 from affidavit.actors.logs.entries import check_entries
 from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Row, StreamInfo
-from affidavit.actors.logs.sqlite_connect import check_before_writing, open_reader
+from affidavit.actors.logs.sqlite_connect import Synchronous, check_before_writing, open_reader
 from affidavit.actors.logs.sqlite_group import COMMIT_GRACE, GroupCommit
 from affidavit.actors.logs.sqlite_locks import StoreLocks
 from affidavit.actors.logs.sqlite_place import resolve
@@ -80,6 +80,11 @@ class SqliteLog:
             self._group.fail(error)
             raise
 
+    async def version(self) -> int:
+        """Return a number that changes with each commit, by whichever process; see `VersionedReader.version`."""
+        self._group.check_open()
+        return await self._reader.version()
+
     async def list(self, prefix: str = "") -> tuple[StreamInfo, ...]:
         """Return the index rows of all streams whose id begins with `prefix`, ordered by id."""
         self._group.check_open()
@@ -92,7 +97,11 @@ class SqliteLog:
 
 @asynccontextmanager
 async def open_sqlite_log(
-    path: str | os.PathLike[str], *, create: bool = True, lock_grace: float = LOCK_GRACE
+    path: str | os.PathLike[str],
+    *,
+    create: bool = True,
+    lock_grace: float = LOCK_GRACE,
+    synchronous: Synchronous = Synchronous.FULL,
 ) -> AsyncIterator[SqliteLog]:
     """Open a store for writing.
 
@@ -100,6 +109,8 @@ async def open_sqlite_log(
         path: The database file. It is made with mode 0600, and missing folders above it with 0700.
         create: Whether to make a store where there is none.
         lock_grace: For how many seconds an append, or the opening, waits while another process writes.
+        synchronous: What a commit waits for. With NORMAL, "durable" means that the process may be lost, not the
+            power. Since many appends share a commit, it gains little but for a lone writer.
 
     Raises:
         StoreUnusable: The path holds no store that can be written, or none and none shall be made.
@@ -108,7 +119,9 @@ async def open_sqlite_log(
     Cancellation: opening runs to its end, at most the grace. Closing waits for the commit in flight,
     shielded, within `COMMIT_GRACE`.
     """
-    store, reader = await trio.to_thread.run_sync(partial(_open, resolve(path), lock_grace, create=create))
+    store, reader = await trio.to_thread.run_sync(
+        partial(_open, resolve(path), lock_grace, synchronous, create=create)
+    )
     group = GroupCommit(store, COMMIT_GRACE + lock_grace)
     try:
         yield SqliteLog(group, reader, store.locks)
@@ -118,9 +131,9 @@ async def open_sqlite_log(
         await group.close()  # noqa: ASYNC102  # shielded inside, and bounded in real time
 
 
-def _open(path: Path, grace: float, *, create: bool) -> tuple[Store, SqliteReader]:
+def _open(path: Path, grace: float, synchronous: Synchronous, *, create: bool) -> tuple[Store, SqliteReader]:
     check_before_writing(path, create=create)
-    store = Store.open(path, grace)
+    store = Store.open(path, grace, synchronous)
     try:
         connection, _ = open_reader(path, grace)
     except BaseException:

@@ -11,10 +11,12 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from affidavit.actors.errors import LogLocked, StoreUnusable
+from affidavit.actors.logs import sqlite_schema
 from affidavit.actors.logs.sqlite_locks import StoreLocks
 from affidavit.actors.logs.sqlite_place import (
     check_place,
@@ -23,12 +25,34 @@ from affidavit.actors.logs.sqlite_place import (
     make_file,
     make_folder,
 )
-from affidavit.actors.logs.sqlite_schema import create_tables, is_busy, is_new, number, primary_code, unusable
+from affidavit.actors.logs.sqlite_schema import (
+    create_tables,
+    is_busy,
+    migrate,
+    number,
+    primary_code,
+    unusable,
+    version_of,
+)
 
 PAUSE: Final = (
     0.002  # seconds between two tries for a lock; the owner's lock is free for about 0.1 ms of each commit
 )
-_FULL: Final = 2
+
+
+class Synchronous(StrEnum):
+    """What a commit waits for, named as SQLite's own setting is.
+
+    FULL: until the rows are on the disk, so that an acknowledged append survives the loss of power.
+    NORMAL: until the system has them. They survive the loss of the process; a loss of power may take the last ones,
+        though acknowledged, and leaves a sound store that ends earlier. A seal over what was lost then stands alone.
+    """
+
+    FULL = "FULL"
+    NORMAL = "NORMAL"
+
+
+_LEVELS: Final = {Synchronous.FULL: 2, Synchronous.NORMAL: 1}
 
 
 def wait_until(attempt: Callable[[], bool], grace: float, stop: threading.Event) -> bool:
@@ -84,8 +108,10 @@ def connect(store: Path, query: str) -> sqlite3.Connection:
     )
 
 
-def open_writer(store: Path, locks: StoreLocks, grace: float) -> sqlite3.Connection:
-    """Return the connection that writes, to a store that exists afterwards.
+def open_writer(
+    store: Path, locks: StoreLocks, grace: float, synchronous: Synchronous = Synchronous.FULL
+) -> sqlite3.Connection:
+    """Return the connection that writes, to a store that exists afterwards and is of this version.
 
     Raises:
         StoreUnusable: The file cannot be used as a store.
@@ -106,7 +132,10 @@ def open_writer(store: Path, locks: StoreLocks, grace: float) -> sqlite3.Connect
         check_writable(store)
         connection = connect(store, "mode=rw")
         try:
-            _prepare(connection, store, grace, never)
+            _configure(connection, store, synchronous)
+            _prepare(
+                connection, store, locks, lambda: wait_until(lambda: try_begin(connection), grace, never)
+            )
         except BaseException:
             connection.close()
             raise
@@ -117,21 +146,38 @@ def open_writer(store: Path, locks: StoreLocks, grace: float) -> sqlite3.Connect
         locks.release_write()
 
 
-def _prepare(connection: sqlite3.Connection, store: Path, grace: float, stop: threading.Event) -> None:
-    new = is_new(connection, store)
-    connection.execute("PRAGMA synchronous = FULL")
+def _configure(connection: sqlite3.Connection, store: Path, synchronous: Synchronous) -> None:
+    # Looked at first: a file that is no store is left as it is.
+    version_of(connection, store)
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    if mode != "wal" or number(connection, "PRAGMA synchronous") != _FULL:
+    if mode != "wal" or number(connection, "PRAGMA synchronous") != _LEVELS[synchronous]:
         raise StoreUnusable(f"the place of the store {store} does not allow a write-ahead log")
+
+
+def _prepare(
+    connection: sqlite3.Connection, store: Path, locks: StoreLocks, begin: Callable[[], bool]
+) -> None:
     # Begun even where there is nothing to make: SQLite opens a read-only file without a word, and says so
     # only here.
-    if not wait_until(lambda: try_begin(connection), grace, stop):
+    if not begin():
         raise LogLocked(f"the store {store} is being written by another program")
-    if new:
+    version = version_of(connection, store)
+    if version == 0:
         create_tables(connection)
-    # A crash before this commit leaves an empty database, which the next opening takes for a new store.
-    connection.execute("COMMIT" if new else "ROLLBACK")
+    elif version < sqlite_schema.SCHEMA_VERSION:
+        # Whoever has it open knows the old tables alone.
+        if not locks.try_alone():
+            raise LogLocked(
+                f"the store {store} is of an older version, and cannot be brought up to date while it is in use"
+            )
+        migrate(connection, version)
+    if not locks.stay():
+        raise LogLocked(f"the store {store} is being brought up to date by another process")
+    # A crash before this commit leaves an empty database, which the next opening takes for a new store, or the old
+    # version's tables.
+    connection.execute("ROLLBACK" if version == sqlite_schema.SCHEMA_VERSION else "COMMIT")
     # Rows that a dead process's failed sync left in the page cache only are written and synced again here,
     # before anyone builds on them.
     checkpoint(connection)
@@ -174,13 +220,18 @@ def _connect_reader(store: Path, query: str, grace: float) -> sqlite3.Connection
 
 def _is_store(connection: sqlite3.Connection, store: Path) -> bool:
     try:
-        new = is_new(connection, store)
+        version = version_of(connection, store)
     except sqlite3.Error as error:
         if is_busy(error):
             return False
         raise
-    if new:
+    if version == 0:
         raise StoreUnusable(f"{store} is empty, not a store")
+    if version < sqlite_schema.SCHEMA_VERSION:
+        raise StoreUnusable(
+            f"the store {store} is of an older version (schema {version}); open it once with a command that writes,"
+            " such as `affidavit resume`, to bring it up to date"
+        )
     return True
 
 
@@ -203,7 +254,7 @@ def check_before_writing(store: Path, *, create: bool) -> None:
 def _check_kind(store: Path) -> None:
     try:
         with closing(connect(store, "mode=ro")) as probe:
-            is_new(probe, store)
+            version_of(probe, store)
     except sqlite3.Error as error:
         if not is_busy(error):
             raise unusable(error, store) from error

@@ -4,7 +4,7 @@ Rows are written in the loop and committed in the commit thread, since SQLite gi
 every row: in a thread beside a busy loop a hundred rows would take a tenth of a second. Whatever arrives
 while a commit is in flight goes into the next one. The states, and who may touch the store in each:
 
-    idle        nobody             an append arrives: starting, in the loop's next turn
+    idle        nobody             an append arrives: starting, at the end of the loop's turn
     starting    the loop           the write lock is free: writing; else waiting
     waiting     the commit thread  until it has the lock or the grace is over; appends can still be withdrawn
     writing     the loop           takes appends; from here on they get their result, whatever happens
@@ -61,7 +61,7 @@ class GroupCommit:
         """
         self._store = store
         self._grace = grace
-        self._thread = CommitThread("commit", grace, self._overdue)
+        self._thread = CommitThread("commit", grace, self._overdue, self._start)
         self._pending: dict[_Ticket, None] = {}
         self._taken: list[_Ticket] = []
         self._waiting: tuple[_Ticket, ...] = ()
@@ -89,8 +89,8 @@ class GroupCommit:
         self._pending[ticket] = None
         if self._idle:
             self._idle = False
-            # In the next turn, so that all tasks that append in this one share the transaction.
-            trio.lowlevel.current_trio_token().run_sync_soon(self._start)
+            # Not at once, so that all tasks that append in this turn share the transaction.
+            self._thread.at_end_of_turn()
 
         def withdraw(_raise_cancel: Callable[[], None]) -> trio.lowlevel.Abort:
             if ticket not in self._pending:
@@ -110,7 +110,8 @@ class GroupCommit:
         try:
             begun = self._store.try_begin()
         except (sqlite3.Error, OSError) as error:
-            self._break(error)
+            failure = error
+            self._thread.post(lambda: self._break(failure))
             return
         if begun:
             self._write()
@@ -141,7 +142,7 @@ class GroupCommit:
                 self._answer(
                     ticket, LogLocked(f"the store {self._store.path} stayed locked by another process")
                 )
-        self._start()
+        self._thread.at_end_of_turn()
 
     def _take(self) -> None:
         count = 0
@@ -160,13 +161,14 @@ class GroupCommit:
             written = self._store.write()
             if not written:
                 self._store.leave()
-        except Exception as error:  # escaping, it would end the loop
-            self._settle(self._store.undo(error))
+        except Exception as error:  # escaping, it would be lost, and the appends with it
+            failure = self._store.undo(error)
+            self._thread.post(lambda: self._settle(failure))
             return
         if written:
             self._thread.submit(self._commit_job)
         else:
-            self._settle(None)
+            self._thread.post(lambda: self._settle(None))
 
     def _commit_job(self) -> None:
         try:
@@ -192,7 +194,8 @@ class GroupCommit:
             taken, self._taken = self._taken, []
             for ticket in taken:
                 self._answer(ticket, _copy(failure))
-        self._start()
+        # With those that were just answered, since they may append again as soon as they run.
+        self._thread.at_end_of_turn(next_turn=True)
 
     def _answer_taken(self) -> None:
         taken, self._taken = self._taken, []

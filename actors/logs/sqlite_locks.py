@@ -3,7 +3,9 @@
 They are open-file-description (OFD) locks on single bytes. The kernel frees them when the last descriptor
 closes, so they die with their process, whatever kills it, and a paused process keeps them. Byte 0 is the
 write lock of the store. Each run has the byte that 62 bits of the SHA-256 of its stream id name, so that ten
-thousand runs need one descriptor. The bytes need not exist: the file stays empty.
+thousand runs need one descriptor. The last byte of all is held, shared, by everyone who has the store open
+for writing: its tables are changed only by one who holds it alone. The bytes need not exist: the file stays
+empty.
 
 Two locks of one description never conflict with each other, so what this process holds through this object is
 also kept in a set. The descriptor is closed on exec; a child made by fork alone would share the locks, so
@@ -24,6 +26,7 @@ from affidavit.actors.errors import RunOwned, StoreUnusable
 from affidavit.actors.logs.sqlite_place import PRIVATE_FILE, lock_path
 
 _WRITE_BYTE: Final = 0
+_OPEN_BYTE: Final = 2**63 - 2  # above the bytes of runs
 _FLOCK: Final = struct.Struct("@hhqqi4x")  # l_type, l_whence, l_start, l_len, l_pid (0 for OFD locks)
 
 
@@ -72,6 +75,14 @@ class StoreLocks:
         """Let go of the store's write lock; nothing if it is not held."""
         if self._descriptor is not None:
             self._set(fcntl.F_UNLCK, _WRITE_BYTE)
+
+    def stay(self) -> bool:
+        """Tell others, until `close`, that the store is in use; False if someone has it alone."""
+        return self._set(fcntl.F_RDLCK, _OPEN_BYTE)
+
+    def try_alone(self) -> bool:
+        """Keep everyone else from using the store, until `stay` or `close`; False if someone uses it."""
+        return self._set(fcntl.F_WRLCK, _OPEN_BYTE)
 
     def own(self, stream: str) -> None:
         """Take ownership of a run at once.

@@ -30,6 +30,7 @@ _INFO: Final = "SELECT stream, tip, terminal_seq, sealed_size FROM streams WHERE
 _FROM: Final = (
     "SELECT stream, tip, terminal_seq, sealed_size FROM streams WHERE stream >= ? ORDER BY stream LIMIT ?"
 )
+_VERSION: Final = "PRAGMA data_version"
 _AFTER: Final = (
     "SELECT stream, tip, terminal_seq, sealed_size FROM streams WHERE stream > ? ORDER BY stream LIMIT ?"
 )
@@ -90,6 +91,14 @@ class SqliteReader:
             await self._checkpoint()
             page = _infos(await self._query(_AFTER, (page[-1].stream, _SLICE)))
         return tuple(found)
+
+    async def version(self) -> int:
+        """Return a number that changes with each commit, by whichever process; see `VersionedReader.version`.
+
+        It is read from the shared memory beside the write-ahead log, which costs a few microseconds.
+        """
+        await self._checkpoint()
+        return cast("int", (await self._query(_VERSION, ()))[0][0])
 
     def close(self) -> None:
         """Close the connection."""

@@ -2,12 +2,13 @@
 
 `rows` holds the events, `streams` the index that is written in the same transaction and can be rebuilt from
 them. The file carries our application id and the schema's version: a file of another program, or of a newer
-version of this one, is left exactly as it was found.
+version of this one, is left exactly as it was found; one of an older version is brought up to date step by step.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -34,23 +35,37 @@ _SCHEMA: Final = (
 )
 
 
+# Step n leads from version n to n + 1. A step only runs statements; it never begins or ends the transaction.
+MIGRATIONS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {}
+
+
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables and mark the file as ours, inside the caller's transaction."""
     for statement in _SCHEMA:
         connection.execute(statement)
 
 
-def is_new(connection: sqlite3.Connection, store: Path) -> bool:
-    """Tell whether the open file is an empty database; if not, it is a store that this version understands.
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Bring the tables from an older version to this one, inside the caller's transaction.
+
+    A crash before its commit leaves the old version whole, one after it the new one.
+    """
+    for step in range(version, SCHEMA_VERSION):
+        MIGRATIONS[step](connection)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def version_of(connection: sqlite3.Connection, store: Path) -> int:
+    """Return the version of the open file's tables, 0 for an empty database.
 
     Raises:
-        StoreUnusable: It is neither.
+        StoreUnusable: It is no store, or one that this version does not understand.
         sqlite3.Error: It could not be read; `unusable` says what that means.
     """
     application = number(connection, "PRAGMA application_id")
     version = number(connection, "PRAGMA user_version")
     if application == 0 and version == 0 and number(connection, "SELECT count(*) FROM sqlite_schema") == 0:
-        return True
+        return 0
     if application != APPLICATION_ID:
         raise StoreUnusable(f"{store} is a database of another program, not a store")
     if version > SCHEMA_VERSION:
@@ -58,9 +73,9 @@ def is_new(connection: sqlite3.Connection, store: Path) -> bool:
             f"the store {store} was made by a newer version of this program"
             f" (schema {version}; this one knows up to {SCHEMA_VERSION})"
         )
-    if version != SCHEMA_VERSION:
+    if version < 1:
         raise StoreUnusable(f"the store {store} has the unknown schema {version}")
-    return False
+    return version
 
 
 def number(connection: sqlite3.Connection, query: str) -> int:

@@ -20,16 +20,17 @@ from typing import Final, final
 from affidavit.actors.errors import LogError, LogFull, LogLocked, LogStateUnknown, WriterFenced
 from affidavit.actors.logs.port import Entry
 from affidavit.actors.logs.sqlite_apply import insert_rows, move_index
-from affidavit.actors.logs.sqlite_connect import checkpoint, open_writer, try_begin, wait_until
+from affidavit.actors.logs.sqlite_connect import Synchronous, checkpoint, open_writer, try_begin, wait_until
 from affidavit.actors.logs.sqlite_locks import StoreLocks
 from affidavit.actors.logs.sqlite_room import has_room
 from affidavit.actors.logs.sqlite_schema import is_busy, primary_code
 
-CHECKPOINT_PAGES: Final = 4000  # what a commit's checkpoint costs, against how long the write-ahead log grows
+# What a commit's checkpoint costs, against how long the write-ahead log grows: writing a log that grows is slower to
+# sync than writing over the pages of an old one.
+CHECKPOINT_PAGES: Final = 2000
 _PAGE: Final = 4096
-_PAGES_PER_COMMIT: Final = (
-    4  # a leaf each of the rows, their key and the index, and now and then a page above
-)
+_PAGES_PER_COMMIT: Final = 3  # the last leaf of the rows, a leaf of the index, and now and then a page above
+_PAGES_PER_ENTRY: Final = 1  # a leaf of the rows' key, where streams lie apart
 
 
 @final
@@ -52,7 +53,7 @@ class Store:
         self._moved: list[Entry] = []
 
     @classmethod
-    def open(cls, path: Path, grace: float) -> Store:
+    def open(cls, path: Path, grace: float, synchronous: Synchronous = Synchronous.FULL) -> Store:
         """Open the store at a checked place. Blocks.
 
         Raises:
@@ -61,7 +62,7 @@ class Store:
         """
         locks = StoreLocks.open(path)
         try:
-            return cls(path, locks, open_writer(path, locks, grace), grace)
+            return cls(path, locks, open_writer(path, locks, grace, synchronous), grace)
         except BaseException:
             locks.close()
             raise
@@ -114,6 +115,7 @@ class Store:
         """
         moved, self._moved = self._moved, []
         insert_rows(self._connection, moved)
+        self._pages += len(moved) * _PAGES_PER_ENTRY
         self._pages += sum(len(row) for entry in moved for row in entry.rows) // _PAGE
         return bool(moved)
 

@@ -17,7 +17,7 @@ from affidavit.actors.logs.commit_thread import CommitThread
 
 @contextmanager
 def _thread() -> Iterator[CommitThread]:
-    thread = CommitThread("test", 60, lambda: pytest.fail("a job was called overdue"))
+    thread = CommitThread("test", 60, lambda: pytest.fail("a job was called overdue"), lambda: None)
     try:
         yield thread
     finally:
@@ -82,7 +82,7 @@ async def test_posting_to_a_loop_that_has_ended_does_nothing() -> None:
     made: list[CommitThread] = []
 
     async def inner() -> None:
-        made.append(CommitThread("test", 60, lambda: None))
+        made.append(CommitThread("test", 60, lambda: None, lambda: None))
 
     await trio.to_thread.run_sync(trio.run, inner)
     (thread,) = made

@@ -14,6 +14,7 @@ from affidavit.actors.errors import LogClosed, RunOwned, StoreUnusable
 from affidavit.actors.logs import sqlite_schema
 from affidavit.actors.logs.port import Entry, Row
 from affidavit.actors.logs.sqlite import open_sqlite_log
+from affidavit.actors.logs.sqlite_connect import Synchronous
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from tests.actors.logs.appender import fill, names_in
 
@@ -59,6 +60,17 @@ async def test_commits_are_synced_in_full(tmp_path: Path) -> None:
         connection = log._group._store._connection
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
         assert connection.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
+
+
+async def test_commits_are_not_synced_where_that_was_chosen(tmp_path: Path) -> None:
+    """NORMAL is a choice made by name, for this opening alone, and everything else stays as it is."""
+    async with open_sqlite_log(tmp_path / "store", synchronous=Synchronous.NORMAL) as log:
+        connection = log._group._store._connection
+        assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
+        assert await log.append([Entry("a", 0, (b"x",))]) == (1,)
+    async with open_sqlite_log(tmp_path / "store") as log:
+        assert log._group._store._connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert await log.read("a") == (Row(1, b"x"),)
 
 
 async def test_closing_leaves_one_tidy_file(tmp_path: Path) -> None:
