@@ -175,9 +175,9 @@ async def new_stream(log: Log, bus: Bus | None = None, run_id: str = RUN, *, flo
 
 
 @asynccontextmanager
-async def waiter(session: Session) -> AsyncIterator[list[object]]:
+async def waiter(session: Session) -> AsyncIterator[list[str | Exception]]:
     """Wait for a session in another task; its one outcome is in the list once the block is left."""
-    outcome: list[object] = []
+    outcome: list[str | Exception] = []
 
     async def wait() -> None:
         try:

@@ -25,7 +25,7 @@ from affidavit.actors.events import Kind
 from affidavit.actors.evidence import export
 from affidavit.actors.fanout import RecordState
 from affidavit.actors.goal import GoalSpec
-from affidavit.actors.host import Host, open_host
+from affidavit.actors.host import Host, Run, open_host
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Entry
 from affidavit.actors.mission_config import MissionConfig
@@ -116,10 +116,11 @@ async def test_leaving_the_host_parks_what_still_runs(autojump_clock: MockClock)
     for leave in leaves:
         log, before, model = MemoryLog(), tasks(), HeldModel()
         waited: list[object] = []
+        runs: list[Run] = []
         with trio.CancelScope() as scope:
             try:
                 async with open_host(log, signer=SIGNER) as host:
-                    run = await host.submit(SPEC, MissionConfig(model), id="run-1")
+                    runs.append(await host.submit(SPEC, MissionConfig(model), id="run-1"))
                     await model.asked.wait()
                     await leave(scope)  # type: ignore[misc]  # each of them is async
             except ZeroDivisionError as error:
@@ -127,8 +128,8 @@ async def test_leaving_the_host_parks_what_still_runs(autojump_clock: MockClock)
         assert scope.cancelled_caught == (leave is by_cancellation)
         assert len(waited) == (leave is by_exception)
         with pytest.raises(RunParked):
-            await run.session.wait()
-        await run.closed()
+            await runs[0].session.wait()
+        await runs[0].closed()
         assert tasks() == before
         assert (await kinds(log, "run-1"))[-3:] == [Kind.ACTION_COMPLETED, *SEALED]
         assert await complete(log, "run-1") is False

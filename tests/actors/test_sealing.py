@@ -71,6 +71,11 @@ async def record(log: MemoryLog) -> VerifiedRecord:
     return verify_record(file.getvalue(), KEYRING)
 
 
+def badge(session: Session) -> RecordState:
+    """Return where the run's record stands."""
+    return session.projection.record
+
+
 async def change(log: MemoryLog, seq: int) -> None:
     """Change a stored row behind everybody's back, to another canonical event."""
     (row,) = await log.read(RUN, seq - 1, 1)
@@ -103,13 +108,13 @@ async def test_a_terminal_event_is_sealed_and_verified_while_the_session_goes_on
     runtime = FakeRuntime()
     async with open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session:
         await session.submit(runtime, SPEC)
-        assert session.projection.record is RecordState.RECORDING
+        assert badge(session) is RecordState.RECORDING
         runtime.converge()
         async with session.subscribe() as events:
             async for event in events:
                 if event.kind == Kind.RECORD_VERIFIED:
                     break
-        assert session.projection.record is RecordState.VERIFIED
+        assert badge(session) is RecordState.VERIFIED
         assert session.projection.sealed_events == session.projection.events == 3
     verified = await record(log)
     assert verified.complete is True
@@ -177,11 +182,11 @@ async def test_a_later_seal_provably_extends_the_earlier(
 
 
 async def test_seals_do_not_depend_on_the_feed(
-    autojump_clock: MockClock, log: MemoryLog, sealer: Sealer
+    autojump_clock: MockClock, log: MemoryLog, sealer: Sealer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Messages lost on the way to the sealer are read from the log: the record verifies all the same."""
     lost: list[object] = []
-    sealer.feed = lost.append  # type: ignore[method-assign]  # the feed loses everything
+    monkeypatch.setattr(sealer, "feed", lost.append)
     await parked(log, sealer)
     assert len(lost) >= 2
     assert (await record(log)).complete is False
@@ -275,7 +280,7 @@ async def test_a_seal_that_was_never_checked_is_checked_by_the_next_owner(
         await session.seal()
     assert (await kinds(log))[-2:] == SEALED
     assert signer.signatures == made
-    assert session.projection.record is RecordState.VERIFIED
+    assert badge(session) is RecordState.VERIFIED
 
 
 async def test_a_row_changed_behind_the_sealer_is_rejected_with_its_code(
@@ -295,7 +300,7 @@ async def test_a_row_changed_behind_the_sealer_is_rejected_with_its_code(
         written = await history(log, RUN)
         assert [event.kind for event in written[2:]] == [Kind.RECORD_SEALED, Kind.RECORD_REJECTED]
         assert written[-1].detail["code"] == "record.root_mismatch"
-        assert session.projection.record is RecordState.SEALED
+        assert badge(session) is RecordState.SEALED
         await session.cancel(principal="ada", reason="tampered")
     assert Kind.RECORD_VERIFIED not in await kinds(log)
 

@@ -32,7 +32,7 @@ async def test_a_failed_append_stops_the_session_and_the_run_can_be_resumed(
     log, runtime = FaultLog(MemoryLog()), FakeRuntime()
     runtime.closing = (SPEAK,)
     reported: list[BaseException] = []
-    outcome: list[object] = []
+    outcome: list[str | Exception] = []
     with pytest.raises(SessionFailed) as caught:
         async with open_session(log, MemoryBus(), id=RUN) as session:
             await session.submit(runtime, SPEC)
@@ -46,7 +46,9 @@ async def test_a_failed_append_stops_the_session_and_the_run_can_be_resumed(
                     await session.reporter.report(SPEAK)
                 await trio.sleep_forever()
     assert caught.value.__cause__ is reported[0]
-    assert [(type(error), error.__cause__) for error in outcome] == [(SessionFailed, reported[0])]
+    assert [(type(error), getattr(error, "__cause__", None)) for error in outcome] == [
+        (SessionFailed, reported[0])
+    ]
     log.reopen()
     written = [Kind.ASSISTANT] if fault is Fault.WRITTEN else []
     assert await kinds(log) == [*START, *written]

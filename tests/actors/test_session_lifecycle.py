@@ -97,7 +97,7 @@ async def test_a_submit_that_fails_stalls_the_run_and_raises_the_runtimes_error(
     """The record says why, `wait` raises it, and the error leaves submit and the session as itself."""
     log, runtime = MemoryLog(), FakeRuntime()
     runtime.refusal, runtime.hold = LookupError("no such model"), trio.Event()
-    outcome: list[object] = []
+    outcome: list[str | Exception] = []
     with pytest.raises(LookupError, match="no such model"):
         async with open_session(log, MemoryBus(), id=RUN) as session:
             async with trio.open_nursery() as nursery:

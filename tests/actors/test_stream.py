@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import trio
@@ -74,7 +75,7 @@ async def test_prepare_runs_when_it_is_the_appends_turn() -> None:
 
     async with trio.open_nursery() as nursery:
         for text in "abc":
-            nursery.start_soon(lambda text=text: stream.append(said(text), prepare=prepare))
+            nursery.start_soon(partial(stream.append, said(text), prepare=prepare))
     assert seen == [0, 1, 2]
 
 

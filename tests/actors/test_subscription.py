@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.logs.memory import MemoryLog
-from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry
+from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Row
 from affidavit.actors.subscription import Closed
 from affidavit.crypto.failures import VerificationError
 from tests.actors.fakes import Fault, FaultLog, SilentBus
@@ -211,10 +211,12 @@ async def test_many_wakes_are_one_read() -> None:
     reads = 0
 
     class Counting(FaultLog):
-        async def read(self, *args: object) -> object:  # type: ignore[override]  # passes everything on
+        async def read(
+            self, stream: str, after_seq: int = 0, limit: int = DEFAULT_READ_LIMIT
+        ) -> tuple[Row, ...]:
             nonlocal reads
             reads += 1
-            return await super().read(*args)  # type: ignore[arg-type]  # as above
+            return await super().read(stream, after_seq, limit)
 
     stream = await new_stream(Counting(MemoryLog()))
     async with stream.subscribe() as events:

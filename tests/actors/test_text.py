@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from hashlib import sha256
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,14 +53,13 @@ def test_text_is_cut_between_characters_and_the_whole_is_named(text: str, limit:
 @given(event=strategies.events(), text=ANY_TEXT, value=ANY_VALUE, number=st.integers())
 def test_a_repaired_event_can_always_be_stored(event: Event, text: str, value: object, number: int) -> None:
     """Whatever strings, numbers and nesting an event holds, its repaired form encodes, and is marked."""
+    strings: dict[str, Any] = {
+        item.name: text for item in fields(Event) if item.type == "str" and item.name != "kind"
+    }
+    usage = Usage(number, 0, 0, number)
+    detail = {"note": value, "key" + text: [value]}
     wild = replace(
-        event,
-        kind=Kind.ASSISTANT,
-        **{item.name: text for item in fields(Event) if item.type == "str" and item.name != "kind"},
-        call=number,
-        turn=number,
-        usage=Usage(number, 0, 0, number),
-        detail={"note": value, "key" + text: [value]},
+        event, kind=Kind.ASSISTANT, call=number, turn=number, usage=usage, detail=detail, **strings
     )
     repaired = recordable(wild)
     assert repaired.detail[REPLACED_MARK] is True

@@ -55,6 +55,7 @@ class Driver:
         """Take the run up, and go on until it is done and sealed, or the log fails."""
         self.attempts += 1
         self.log.reopen()
+        session: Session | None = None
         try:
             async with (
                 open_sealer(self.log, SIGNER) as sealer,
@@ -70,6 +71,7 @@ class Driver:
             return False
         finally:
             # A reader that comes back at its cursor after each break.
+            assert session is not None
             async with session.subscribe(len(self.seen)) as events:
                 self.seen += [event async for event in events]
         return True

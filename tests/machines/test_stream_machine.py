@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
 
@@ -46,26 +48,23 @@ class Loop:
     """A trio run in a thread, in which a synchronous test takes one step after another."""
 
     def __init__(self) -> None:
-        self._ready: trio.lowlevel.TrioToken | None = None
-        self._over: trio.Event | None = None
+        self._ready: SimpleQueue[tuple[trio.lowlevel.TrioToken, trio.Event]] = SimpleQueue()
         self._thread = Thread(target=trio.run, args=(self._main,))
         self._thread.start()
-        while self._ready is None and self._thread.is_alive():
-            self._thread.join(0.0001)
+        self._token, self._over = self._ready.get()
 
     async def _main(self) -> None:
-        self._over = trio.Event()
-        self._ready = trio.lowlevel.current_trio_token()
-        await self._over.wait()
+        over = trio.Event()
+        self._ready.put((trio.lowlevel.current_trio_token(), over))
+        await over.wait()
 
     def do(self, step: Callable[[], Awaitable[T]]) -> T:
         """Run one step to its end."""
-        return trio.from_thread.run(step, trio_token=self._ready)
+        return trio.from_thread.run(step, trio_token=self._token)
 
     def close(self) -> None:
         """End the run."""
-        assert self._over is not None
-        trio.from_thread.run_sync(self._over.set, trio_token=self._ready)
+        trio.from_thread.run_sync(self._over.set, trio_token=self._token)
         self._thread.join()
 
 
@@ -232,7 +231,7 @@ class StreamMachine(RuleBasedStateMachine):
             self.log.reopen()
             for reader in self.open:
                 if reader.events.closed is None:
-                    reader.got += [event.text for event in self.loop.do(lambda r=reader: available(r.events))]
+                    reader.got += [event.text for event in self.loop.do(partial(available, reader.events))]
                     assert reader.got == self.published[reader.after :]
                 self.loop.do(reader.stack.aclose)
         finally:
