@@ -60,3 +60,8 @@ development_venv() {
     "$venvs/dev/bin/python" -m pip install --quiet --no-deps --no-build-isolation -e .
     export PATH=$venvs/dev/bin:$PATH
 }
+
+peer_venvs() { # what some tests run beside the product, in processes of their own: other libraries, and the fuzzer
+    make_venv peers "$locks/peers.txt"
+    make_venv fuzz "$locks/fuzz.txt"
+}

@@ -41,6 +41,21 @@ def require_tool(name: str) -> str:
     return str(path)
 
 
+def require_venv(name: str) -> Path:
+    """Finds one of the virtual environments that the checks make beside the product's own.
+
+    Args:
+        name: Its folder below ``.ci/venvs``, such as ``"peers"``.
+
+    Returns:
+        Its folder. The test is skipped, or fails under ``CI=true``, when there is none.
+    """
+    path = ROOT / ".ci" / "venvs" / name
+    if not (path / "locked").exists():
+        absent(f"the environment .ci/venvs/{name} is not here; .ci/run makes it from .ci/constraints/{name}.txt")
+    return path
+
+
 def shared_dir(*parts: str) -> Path:
     """Finds the folder of published contract files and vectors, which is no part of the repository.
 

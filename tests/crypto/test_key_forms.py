@@ -1,5 +1,6 @@
 """Public keys in every form that they are handed over in: read, or refused for the reason that is so."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 import cbor2
@@ -72,9 +73,9 @@ def test_keys_of_another_kind_are_refused() -> None:
         assert "not of an Ed25519 key" in refusal(cose_key(change))
 
 
-def cose_key(change: dict[int, object]) -> bytes:
+def cose_key(change: Mapping[int, object]) -> bytes:
     """A COSE_Key with labels changed, in canonical order."""
-    labels = {1: 1, -1: 6, -2: KEY.raw} | change
+    labels: dict[int, object] = {1: 1, -1: 6, -2: KEY.raw, **change}
     encoded = sorted((cbor2.dumps(label), cbor2.dumps(value)) for label, value in labels.items())
     return bytes((0xA0 | len(encoded),)) + b"".join(map(b"".join, encoded))
 
