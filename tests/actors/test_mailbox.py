@@ -125,12 +125,12 @@ async def test_the_work_of_an_asker_that_went_away_is_done_all_the_same() -> Non
         done.append(number)
         return number
 
-    async with trio.open_nursery() as nursery:
-        with trio.CancelScope() as scope:
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_when_blocked, scope)
             await ask(mailbox, 7)
-        command = await mailbox.take()
-        await answer(command.reply, lambda: work(command.number))
+    command = await mailbox.take()
+    await answer(command.reply, lambda: work(command.number))
     assert done == [7]
 
 

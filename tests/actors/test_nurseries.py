@@ -105,7 +105,7 @@ async def test_an_outer_cancellation_goes_to_its_scope_and_is_no_failure() -> No
 
 async def test_cancellation_mixed_into_the_bodys_group_is_taken_out_of_it() -> None:
     """What a failing task cancels in the body never leaks beyond the block that owns the scope."""
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(ExceptionGroup) as caught:  # noqa: ASYNC401  # its members are looked at
         async with open_owned_nursery() as owned, trio.open_nursery() as own:
             own.start_soon(trio.sleep_forever)
 

@@ -55,12 +55,21 @@ class Driver:
         """Take the run up, and go on until it is done and sealed, or the log fails."""
         self.attempts += 1
         self.log.reopen()
-        session: Session | None = None
+        sessions: list[Session] = []
+        done = await self.go_on(bus, sessions)
+        # A reader that comes back at its cursor after each break.
+        async with sessions[0].subscribe(len(self.seen)) as events:
+            self.seen += [event async for event in events]
+        return done
+
+    async def go_on(self, bus: Bus, sessions: list[Session]) -> bool:
+        """Report what remains; tell whether nothing failed."""
         try:
             async with (
                 open_sealer(self.log, SIGNER) as sealer,
                 open_session(self.log, bus, id=RUN, sealer=sealer) as session,
             ):
+                sessions.append(session)
                 await self.begin(session)
                 if not session.finished:
                     for report in await self.remaining():
@@ -69,11 +78,6 @@ class Driver:
                 assert await session.wait() == "done"
         except (LogError, SessionFailed):
             return False
-        finally:
-            # A reader that comes back at its cursor after each break.
-            assert session is not None
-            async with session.subscribe(len(self.seen)) as events:
-                self.seen += [event async for event in events]
         return True
 
     async def begin(self, session: Session) -> None:
