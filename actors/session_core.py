@@ -7,19 +7,20 @@ once; what stands on the log is what the next owner resumes from.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Final, final
 
 import trio
 
 from affidavit.actors.clock import Clock
-from affidavit.actors.conversation import fold
+from affidavit.actors.conversation import Conversation, fold
 from affidavit.actors.errors import LogClosed, LogError
 from affidavit.actors.events import TERMINAL_KINDS, Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import LogReader
 from affidavit.actors.mailbox import Mailbox, answer
-from affidavit.actors.recovery import closing_events
+from affidavit.actors.recovery import closing_events, ending_events
 from affidavit.actors.run_state import RunState, terminal_event
 from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
@@ -192,9 +193,12 @@ class SessionCore:
 
     async def _close_open_calls(self) -> None:
         if self.driven is None and self.state.opened and self.state.terminal is None:
-            events = closing_events(fold(await history(self._log, self.stream.id)))
-            if events:
-                await self.record(events)
+            await self._close(closing_events)
+
+    async def _close(self, closing: Callable[[Conversation], tuple[Event, ...]]) -> None:
+        events = closing(fold(await history(self._log, self.stream.id)))
+        if events:
+            await self.record(events)
 
     async def _cancel(self, principal: str, reason: str) -> Event:
         self._cancelling = True
@@ -202,7 +206,9 @@ class SessionCore:
             if self.driven is not None and self.state.terminal is None:
                 runtime, key = self.driven
                 await runtime.stop(key, fault=FaultClass.CANCELLED)
-            await self._close_open_calls()
+            if self.state.opened and self.state.terminal is None:
+                # Our runtime has done this already; another may not, and a run that nobody drives has nobody else for it.
+                await self._close(ending_events)
             await self.end(
                 phase_event(GoalStatus(Phase.STALLED, reason, 0, FaultClass.CANCELLED), principal=principal)
             )

@@ -129,9 +129,6 @@ async def test_cancelled_in_a_tool_call(*, idempotent: bool, autojump_clock: tri
     assert run.conversation.pending == {}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="cancelling a run that nobody drives closes begun actions and leaves its calls open"
-)
 @pytest.mark.parametrize("idempotent", [True, False])
 async def test_a_parked_run_that_is_cancelled_later_owes_no_answer(
     *, idempotent: bool, autojump_clock: trio.testing.MockClock

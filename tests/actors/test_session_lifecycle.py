@@ -420,6 +420,28 @@ async def test_who_waits_while_a_run_is_being_cancelled_is_told_cancelled_howeve
         assert [type(error) for error in outcome] == [RunCancelled]
 
 
+async def test_cancel_answers_what_a_runtime_or_a_crash_left_open(autojump_clock: MockClock) -> None:
+    """S9: driven by a runtime that closes nothing, or by nobody: every tool call has its result before the run ends."""
+    call = Event(Kind.TOOL_CALL, turn=1, tool="pay", tool_use_id="t1", input="{}")
+    turn = Event(Kind.TURN_STARTED, turn=1)
+    for driven in (True, False):
+        log, runtime = MemoryLog(), FakeRuntime()
+        async with open_session(log, MemoryBus(), id=RUN) as session:
+            await session.submit(runtime, SPEC)
+            await session.reporter.report(turn, Event(Kind.ASSISTANT, turn=1), call)
+            if not driven:
+                runtime.current = GoalStatus(Phase.RUNNING, active=False)
+            else:
+                await session.cancel(principal="ada", reason="enough")
+        if not driven:
+            async with open_session(log, MemoryBus(), id=RUN) as session:
+                await session.cancel(principal="ada", reason="enough")
+        events = await history(log, RUN)
+        (result,) = [event for event in events if event.kind == Kind.TOOL_RESULT]
+        assert (result.tool_use_id, result.is_error) == ("t1", True)
+        assert events[-1].kind == Kind.STALLED
+
+
 async def test_a_cancel_before_the_run_is_opened_is_refused(autojump_clock: MockClock) -> None:
     """There is no run to end, and none comes to be."""
     log = MemoryLog()
