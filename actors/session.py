@@ -188,6 +188,9 @@ class Session:
         if not self.finished and core.driven is None and not core.stopped:
             raise RuntimeError("there is nothing to wait for: submit a goal or resume the run first")
         await core.state.done.wait()
+        while not self.finished and core.failure is None and not core.stopped:
+            # It was let go and, before this task ran, taken up again: what counts is the latest.
+            await core.state.done.wait()
         if self.finished:
             return core.state.outcome()
         if core.failure is not None:

@@ -467,3 +467,20 @@ async def test_a_goal_that_nothing_drives_any_more_is_parked(autojump_clock: Moc
             runtime.converge()
         assert outcome == ["all settled"]
     assert await kinds(log) == ENDED
+
+
+async def test_who_waits_while_a_run_is_let_go_and_taken_up_again_waits_for_the_latest(
+    autojump_clock: MockClock,
+) -> None:
+    """Both in one moment, before the waiting task runs: it is told of neither, and gets the answer."""
+    log, runtime = MemoryLog(), FakeRuntime()
+    async with open_session(log, MemoryBus(), id=RUN) as session:
+        await session.submit(runtime, SPEC)
+        async with waiter(session) as outcome:
+            session._core.release("let go")
+            session._core.attach(runtime, GoalKey(RUN))
+            session._core.watch()
+            await trio.sleep(1)
+            assert outcome == []
+            runtime.converge()
+        assert outcome == ["all settled"]
