@@ -45,13 +45,12 @@ def example_heart() -> str:
 def with_blocks(readme: str, demo: str, example: str) -> str:
     """Return the README with both blocks replaced."""
     for name, language, body in (("demo", "text", demo), ("example embed.py", "python", example)):
-        end = name.split()[0]
-        pattern = rf"(<!-- {re.escape(name)} -->\n```{language}\n).*?(```\n<!-- /{end} -->)"
-        readme, count = re.subn(
-            pattern, lambda found, body=body: f"{found[1]}{body}\n{found[2]}", readme, flags=re.DOTALL
-        )
-        if count != 1:
-            raise ValueError(f"the README has {count} blocks named {name!r}")
+        head = f"<!-- {name} -->\n```{language}\n"
+        before, found, rest = readme.partition(head)
+        _, closed, after = rest.partition(f"```\n<!-- /{name.split()[0]} -->")
+        if not (found and closed):
+            raise ValueError(f"the README has no block named {name!r}")
+        readme = f"{before}{head}{body}\n{closed}{after}"
     return readme
 
 
