@@ -17,7 +17,6 @@ from affidavit.crypto import (
     verify_record,
 )
 from tests.crypto.samples import KEY, checkpoint, code_of, events, keyring, sealed, tree
-from tests.environment import SOAK
 
 CARRIED = events(3)
 RECORD = sealed(CARRIED)
@@ -126,17 +125,3 @@ def test_any_bytes_get_a_code(data: bytes) -> None:
     """Only verification errors come out of a verifier, whatever the bytes."""
     for verify in (verify_record, verify_checkpoint, verify_event_proof):
         assert code_of(verify, data, keyring()) is not None
-
-
-@pytest.mark.parametrize("size", range(1, 301 if SOAK else 71))
-def test_made_then_verified_for_every_size_and_index(size: int) -> None:
-    """Record and every event's proof of a run of this size verify, and give back the exact bytes."""
-    carried = events(size)
-    built = tree(carried)
-    signed = checkpoint(built)
-    assert verify_record(encode_record(carried, signed), keyring()).events == tuple(carried)
-    for index, data in enumerate(carried):
-        found = verify_event_proof(
-            encode_event_proof(size, index, data, built.inclusion(index), signed), keyring()
-        )
-        assert (found.canonical, found.index, found.size) == (data, index, size)

@@ -1,4 +1,8 @@
-"""RFC 9162 section 2.1 in the words of the RFC: slow, recursive, and sharing no code with the product."""
+"""RFC 9162 section 2.1 in the words of the RFC: recursive, and sharing no code with the product.
+
+Where the RFC writes a list of entries D[start:end], a pair of bounds stands here, so that a subtree that occurs
+in many trees is hashed once.
+"""
 
 import hashlib
 
@@ -16,36 +20,53 @@ def largest_power_below(n: int) -> int:
     return k
 
 
-def mth(leaves: list[bytes]) -> bytes:
-    """Section 2.1.1, over leaf hashes."""
-    if not leaves:
-        return sha(b"")
-    if len(leaves) == 1:
-        return leaves[0]
-    k = largest_power_below(len(leaves))
-    return sha(b"\x01" + mth(leaves[:k]) + mth(leaves[k:]))
+class Reference:
+    """Hashes and paths over the first so many of some leaf hashes."""
 
+    def __init__(self, leaves: list[bytes]) -> None:
+        self._leaves = leaves
+        self._known: dict[tuple[int, int], bytes] = {}
 
-def path(m: int, leaves: list[bytes]) -> list[bytes]:
-    """Section 2.1.3.1."""
-    if len(leaves) == 1:
-        return []
-    k = largest_power_below(len(leaves))
-    if m < k:
-        return [*path(m, leaves[:k]), mth(leaves[k:])]
-    return [*path(m - k, leaves[k:]), mth(leaves[:k])]
+    def root(self, size: int) -> bytes:
+        """Section 2.1.1."""
+        return self._mth(0, size)
 
+    def path(self, m: int, size: int) -> list[bytes]:
+        """Section 2.1.3.1."""
+        return self._path(m, 0, size)
 
-def proof(m: int, leaves: list[bytes]) -> list[bytes]:
-    """Section 2.1.4.1."""
-    return _subproof(m, leaves, complete=True)
+    def proof(self, m: int, size: int) -> list[bytes]:
+        """Section 2.1.4.1."""
+        return self._subproof(m, 0, size, complete=True)
 
+    def _mth(self, start: int, end: int) -> bytes:
+        if (start, end) not in self._known:
+            self._known[start, end] = self._hash(start, end)
+        return self._known[start, end]
 
-def _subproof(m: int, leaves: list[bytes], *, complete: bool) -> list[bytes]:
-    n = len(leaves)
-    if m == n:
-        return [] if complete else [mth(leaves)]
-    k = largest_power_below(n)
-    if m <= k:
-        return [*_subproof(m, leaves[:k], complete=complete), mth(leaves[k:])]
-    return [*_subproof(m - k, leaves[k:], complete=False), mth(leaves[:k])]
+    def _hash(self, start: int, end: int) -> bytes:
+        n = end - start
+        if n == 0:
+            return sha(b"")
+        if n == 1:
+            return self._leaves[start]
+        k = largest_power_below(n)
+        return sha(b"\x01" + self._mth(start, start + k) + self._mth(start + k, end))
+
+    def _path(self, m: int, start: int, end: int) -> list[bytes]:
+        n = end - start
+        if n == 1:
+            return []
+        k = largest_power_below(n)
+        if m < k:
+            return [*self._path(m, start, start + k), self._mth(start + k, end)]
+        return [*self._path(m - k, start + k, end), self._mth(start, start + k)]
+
+    def _subproof(self, m: int, start: int, end: int, *, complete: bool) -> list[bytes]:
+        n = end - start
+        if m == n:
+            return [] if complete else [self._mth(start, end)]
+        k = largest_power_below(n)
+        if m <= k:
+            return [*self._subproof(m, start, start + k, complete=complete), self._mth(start + k, end)]
+        return [*self._subproof(m - k, start + k, end, complete=False), self._mth(start, start + k)]
