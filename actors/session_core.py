@@ -266,11 +266,9 @@ class SessionCore:
     async def park(self) -> None:
         """Stop what is still going, keep the run resumable, and seal what stands: complete or not, the record says which."""
         self.stopped = self.stopped or _CLOSED
-        try:
-            if self.driven is not None and self.state.terminal is None:
-                await self._stop(*self.driven)
-        finally:
-            self.release(_CLOSED)
+        if self.driven is not None and self.state.terminal is None:
+            await self._stop(*self.driven)
+        self.release(_CLOSED)
         if self.failure is None and self.sealing is not None and self.taken_up:
             await self._seal_quietly()
 

@@ -30,6 +30,7 @@ from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Entry
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import ModelReply, ModelRequest
+from affidavit.actors.nurseries import TasksFailed
 from affidavit.actors.signers.memory import EphemeralSigner
 from affidavit.crypto import Keyring, verify_record
 from tests.actors.fakes import Fault, FaultLog
@@ -266,7 +267,7 @@ async def test_the_host_seals_a_run_that_nobody_drives(autojump_clock: MockClock
 
 async def test_the_callers_own_exception_leaves_the_host_as_itself(autojump_clock: MockClock) -> None:
     """In no group, and a group of the caller's own as the very group; runs that go on change nothing about it."""
-    for error in (ValueError("mine"), KeyboardInterrupt(), ExceptionGroup("mine", [ValueError()])):
+    for error in (ValueError("mine"), KeyboardInterrupt(), TasksFailed("mine", [ValueError()])):
         with pytest.raises(type(error)) as caught:
             async with open_host(MemoryLog(), signer=SIGNER) as host:
                 await host.submit(SPEC, MissionConfig(HeldModel()))

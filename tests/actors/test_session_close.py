@@ -16,6 +16,7 @@ from affidavit.actors.errors import LogError, RunParked, SessionFailed
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.nurseries import TasksFailed
 from affidavit.actors.sealer import Sealer, open_sealer
 from affidavit.actors.session import open_session
 from affidavit.actors.session_core import PARK_GRACE
@@ -99,11 +100,11 @@ async def test_the_callers_own_exception_leaves_as_itself(
 
 async def test_a_group_of_the_callers_own_leaves_as_itself(autojump_clock: MockClock, log: MemoryLog) -> None:
     """A nursery in the caller's block raises its group, and it is not taken for a failure of the session."""
-    group = ExceptionGroup("mine", [ValueError("a"), KeyError("b")])
-    with pytest.raises(ExceptionGroup) as caught:  # noqa: ASYNC401  # the very object is looked at
-        async with open_session(log, MemoryBus(), id=RUN):
-            raise group
-    assert caught.value is group
+    for group in (ExceptionGroup("mine", [ValueError("a"), KeyError("b")]), TasksFailed("mine", [OSError()])):
+        with pytest.raises(ExceptionGroup) as caught:  # noqa: ASYNC401  # the very object is looked at
+            async with open_session(log, MemoryBus(), id=RUN):
+                raise group
+        assert caught.value is group
 
 
 async def test_a_group_with_cancellation_in_it_leaves_as_the_callers_part(
