@@ -6,9 +6,10 @@ and a code other than 0.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import atheris
+import atheris  # type: ignore[import-untyped] # installed where this runs, not where types are checked
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 with atheris.instrument_imports(include=["affidavit.crypto"]):
@@ -23,7 +24,7 @@ def main() -> None:
     atheris.Fuzz()
 
 
-def target_of_bytes(target: targets.Target) -> "targets.Callable[[bytes], None]":
+def target_of_bytes(target: targets.Target) -> Callable[[bytes], None]:
     """The target as the fuzzer calls it, which gives a meaning to what is returned."""
 
     def run(data: bytes) -> None:

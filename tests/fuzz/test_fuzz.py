@@ -17,7 +17,7 @@ from tests.environment import ROOT, SOAK, require_venv
 from tests.fuzz.targets import TARGETS, seeds
 
 RUNS = 0 if SOAK else 3000
-SECONDS = 120 if SOAK else 20
+SECONDS = 60 if SOAK else 20
 
 
 def fuzz(name: str, folder: Path) -> "subprocess.CompletedProcess[str]":

@@ -9,8 +9,8 @@ import sys
 from typing import Any
 
 import cbor2
-from cwt import COSE, COSEKey
-from scitt_cose import merkle
+from cwt import COSE, COSEKey  # type: ignore[import-not-found] # installed where this runs, not where types are checked
+from scitt_cose import merkle  # type: ignore[import-not-found]
 
 ED25519 = -19
 
