@@ -57,6 +57,12 @@ def _envelope_cases() -> Iterator[Case]:
         b"\xa8" + splice(base, b"\x67payload\xa0", b"\x67payload\xa0\x67span_id\x60")[1:],
     )
     yield _case("schema_version_unknown", None, "Structure does not look at it.", event(schema_version=7))
+    yield _case(
+        "actor_unknown",
+        Code.ENC_INVALID_ACTOR,
+        "An actor that is none of the three.",
+        splice(base, b"\x65actor\x65agent", b"\x65actor\x65robot"),
+    )
     yield _case("array", Code.ENC_DECODE, "An event that is an array.", b"\x81\x01")
     yield _case("nothing", Code.ENC_DECODE, "An event of no bytes.", b"")
 
@@ -110,4 +116,6 @@ def _form_cases() -> Iterator[Case]:
         base,
         event(2, stream="run/other"),
     )
+    yield _case("seq_repeated", Code.CHAIN_NON_MONOTONIC_SEQ, "A seq twice.", base, base)
+    yield _case("none", Code.CHAIN_EMPTY, "A stream without events.")
     yield _case("seq_falls", Code.CHAIN_NON_MONOTONIC_SEQ, "A seq that falls.", event(2), event(1))

@@ -8,7 +8,7 @@ from affidavit.crypto.consistency_proof import encode_consistency_proof
 from affidavit.crypto.event_proof import encode_event_proof
 from affidavit.crypto.failures import FailureCode as Code
 from affidavit.crypto.hashing import EMPTY_ROOT
-from affidavit.crypto.record import encode_record
+from affidavit.crypto.record import encode_record, record_tail
 from affidavit.tools._vectors_cases import (
     KEY,
     KID,
@@ -138,6 +138,21 @@ def _record_cases() -> Iterator[Case]:
     )
     floating = payload_of(b"\xa1\x61a\xf9\x3e\x00")
     yield record("event_float", None, "A float in its shortest form.", _sealed((floating,)), "L1")
+    empty = b"\xa2\x66events\x80" + record_tail(signed_tree(tree_of(())))
+    yield record("events_none", Code.RECORD_EMPTY, "No events, under a signature over none.", empty)
+    changed = (*_EVENTS[:4], event(5, {"a": 1}))
+    for name, code, description, carried in (
+        ("event_changed", Code.RECORD_ROOT_MISMATCH, "The last event is another.", changed),
+        (
+            "event_dropped",
+            Code.RECORD_SIZE_MISMATCH,
+            "The third event is missing.",
+            _EVENTS[:2] + _EVENTS[3:],
+        ),
+        ("event_added", Code.RECORD_SIZE_MISMATCH, "A sixth event.", (*_EVENTS, event(6))),
+        ("tail_cut", Code.RECORD_SIZE_MISMATCH, "The last event is missing.", _EVENTS[:4]),
+    ):
+        yield record(name, code, description, encode_record(carried, _SIGNED))
     other = encode_record(_EVENTS, signed_tree(_TREE, origin="run/elsewhere"))
     yield record("origin_other", None, "An origin that is not the stream: said, not refused.", other)
 
@@ -167,6 +182,11 @@ def _event_proof_cases() -> Iterator[Case]:
     yield proof(
         "path_long", Code.MERKLE_INCLUSION_INVALID, "A node too many.", altered(inclusion=(*path, path[0]))
     )
+    yield proof("path_short", Code.MERKLE_MISSING_NODE, "A node too few.", altered(inclusion=path[:-1]))
+    other_event = altered(canonical=_EVENTS[2])
+    yield proof("event_other", Code.MERKLE_INCLUSION_INVALID, "Another event of the record.", other_event)
+    smaller = encode_event_proof(4, 1, _EVENTS[1], _TREE.inclusion(1, 4), _SIGNED)
+    yield proof("size_other", Code.RECORD_SIZE_MISMATCH, "A size that is not the signed one.", smaller)
     narrow = (path[0][:31], *path[1:])
     yield proof(
         "node_narrow", Code.MERKLE_INCLUSION_INVALID, "A node of 31 bytes.", altered(inclusion=narrow)
@@ -212,3 +232,5 @@ def _consistency_cases() -> Iterator[Case]:
     yield proof("node_narrow", invalid, "A node of 31 bytes.", _SIGNED, (path[0][:31], *path[1:]), before)
     yield proof("path_long", invalid, "A node too many.", _SIGNED, (*path, path[0]), before)
     yield proof("path_short", invalid, "A node too few.", _SIGNED, path[:-1], before)
+    flipped = (bytes((path[0][0] ^ 1,)) + path[0][1:], *path[1:])
+    yield proof("node_changed", invalid, "One bit of a node changed.", _SIGNED, flipped, before)

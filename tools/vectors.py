@@ -65,9 +65,7 @@ def _manifest(entries: list[dict[str, object]]) -> dict[str, object]:
 def differences(folder: Path, files: dict[str, bytes]) -> list[str]:
     """Return the paths at which a folder differs from the vectors, those too many included."""
     stored = {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.suffix in {".cbor", ".json"}
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
     return sorted(name for name in stored.keys() | files.keys() if stored.get(name) != files.get(name))
 
