@@ -166,9 +166,6 @@ class Sealer:
     def _fold(self, committed: Committed) -> None:
         tree = self._trees.get(committed.stream)
         if tree is None:
-            if committed.events[0].seq != 1:
-                # Nobody asked for this stream's tree yet, and these rows alone do not make one.
-                return
             tree = self._trees[committed.stream] = Tree()
         for event, row in zip(committed.events, committed.rows, strict=True):
             # A gap means that a message was lost; the log has the rows. A row already folded came by way of the log.

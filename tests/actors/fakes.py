@@ -170,6 +170,7 @@ class FailingSigner:
     Attributes:
         broken: Whether it fails.
         signatures: How many it made.
+        hold: Where set, signing waits for it.
     """
 
     def __init__(self, signer: Signer) -> None:
@@ -178,9 +179,12 @@ class FailingSigner:
         self.public_key = signer.public_key
         self.broken = False
         self.signatures = 0
+        self.hold: trio.Event | None = None
 
     async def sign(self, message: bytes) -> bytes:
         """Sign, or fail."""
+        if self.hold is not None:
+            await self.hold.wait()
         if self.broken:
             raise ProducerError(FailureCode.SIGN_SIGN_FAILED, "the device is gone (chosen by the test)")
         self.signatures += 1

@@ -22,7 +22,7 @@ from affidavit.actors.goal import GoalKey, Phase
 from affidavit.actors.history import history, rows
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Entry
-from affidavit.actors.mailbox import ActorGone
+from affidavit.actors.mailbox import MAILBOX_SIZE, ActorGone
 from affidavit.actors.sealer import Sealer, open_sealer
 from affidavit.actors.session import Session, open_session
 from affidavit.actors.signers.memory import EphemeralSigner
@@ -192,17 +192,25 @@ async def test_seals_do_not_depend_on_the_feed(
     assert (await record(log)).complete is False
 
 
-async def test_a_burst_larger_than_the_mailbox_is_sealed_whole(
-    autojump_clock: MockClock, log: MemoryLog, sealer: Sealer
+async def test_commits_that_find_the_sealers_mailbox_full_are_sealed_all_the_same(
+    autojump_clock: MockClock, log: MemoryLog, sealer: Sealer, signer: FailingSigner
 ) -> None:
-    """The feed is bounded and loses what does not fit; the seal covers it all the same."""
+    """The feed is bounded and loses what does not fit, in the middle too: the tree has no gap, since the log fills it."""
     runtime = FakeRuntime()
+    signer.hold = trio.Event()
     async with open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session:
         await session.submit(runtime, SPEC)
         async with trio.open_nursery() as nursery:
-            for _ in range(100):
-                nursery.start_soon(session.reporter.report, SPEAK)
-        assert (await session.seal()).detail["size"] == 101
+            nursery.start_soon(session.seal)
+            await trio.testing.wait_all_tasks_blocked()
+            for _ in range(3 * MAILBOX_SIZE):
+                await session.reporter.report(SPEAK)
+            signer.hold.set()
+        await session.reporter.report(SPEAK)
+        await trio.testing.wait_all_tasks_blocked()
+        seal = await session.seal()
+        assert seal.detail["size"] == 3 * MAILBOX_SIZE + 4
+        assert badge(session) is RecordState.VERIFIED
         runtime.converge()
     assert (await record(log)).complete is True
 
