@@ -97,7 +97,9 @@ async def _sealed_run(log: LogReader, run_id: str) -> _SealedRun:
         event = decode(row.data)
         if event.kind == Kind.RECORD_SEALED:
             if not 1 <= size_of(event) < event.seq:
-                raise SealRefused(f"the record.sealed event at seq {event.seq} does not cover events before it")
+                raise SealRefused(
+                    f"the record.sealed event at seq {event.seq} does not cover events before it"
+                )
             return _SealedRun(stored, event, _octets(event, "checkpoint"))
     raise SealRefused(f"run {run_id} was never sealed")
 

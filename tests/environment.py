@@ -52,7 +52,9 @@ def require_venv(name: str) -> Path:
     """
     path = ROOT / ".ci" / "venvs" / name
     if not (path / "locked").exists():
-        absent(f"the environment .ci/venvs/{name} is not here; .ci/run makes it from .ci/constraints/{name}.txt")
+        absent(
+            f"the environment .ci/venvs/{name} is not here; .ci/run makes it from .ci/constraints/{name}.txt"
+        )
     return path
 
 
