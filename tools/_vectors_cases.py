@@ -110,3 +110,8 @@ def message(
             closing,
         )
     )
+
+
+EVENTS: Final = tuple(event(seq) for seq in range(1, 6))
+TREE: Final = tree_of(EVENTS)
+SIGNED: Final = signed_tree(TREE)

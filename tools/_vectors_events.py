@@ -63,6 +63,7 @@ def _envelope_cases() -> Iterator[Case]:
         "An actor that is none of the three.",
         splice(base, b"\x65actor\x65agent", b"\x65actor\x65robot"),
     )
+    yield _case("type_number", Code.ENC_DECODE, "A type that is 1.", splice(base, b"\x64note", b"\x01"))
     yield _case("array", Code.ENC_DECODE, "An event that is an array.", b"\x81\x01")
     yield _case("nothing", Code.ENC_DECODE, "An event of no bytes.", b"")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from affidavit.crypto.failures import FailureCode as Code
 from affidavit.crypto.record import encode_record
-from affidavit.tools._vectors_cases import Case, event, payload_of, signed_tree, splice, tree_of
+from affidavit.tools._vectors_cases import Case, event, signed_tree, splice, tree_of
 
 _Step = tuple[str, dict[str, object]]
 _START: _Step = ("dispatch.start", {"call": 1})
@@ -63,7 +63,7 @@ def cases() -> Iterator[Case]:
     yield _case(
         "outcome_failure", None, "A failure needs no check.", ("outcome.recorded", {"result": "failure"})
     )
-    yield _float_case("call_float", "dispatch.start", "dispatch.end", b"\xa1\x64call\xf9\x3c\x00")
+    yield from _float_cases()
     unknown = event(1, {"call": 9}, type="dispatch.end", schema_version=7)
     yield Case(
         "rules.version_unknown",
@@ -75,11 +75,20 @@ def cases() -> Iterator[Case]:
     )
 
 
-def _float_case(name: str, first: str, second: str, payload: bytes) -> Case:
-    start = event(1, {"call": 1}, type=first)
-    end = splice(
-        splice(payload_of(payload), b"\x63seq\x01", b"\x63seq\x02"), b"\x64note", b"\x6c" + second.encode()
-    )
-    return Case(
-        f"rules.{name}", "governance", "L4", None, "The call 1.0 is the call 1.", (_sealed((start, end)),)
-    )
+def _with_payload(seq: int, kind: str, encoded: bytes) -> bytes:
+    return splice(event(seq, type=kind), b"\x67payload\xa0", b"\x67payload" + encoded)
+
+
+def _float_cases() -> Iterator[Case]:
+    # A producer never writes a float, so these payloads are spelt out.
+    def case(name: str, code: Code | None, description: str, *events: bytes) -> Case:
+        return Case(f"rules.{name}", "governance", "L4", code, description, (_sealed(events),))
+
+    start = event(1, {"call": 1}, type="dispatch.start")
+    whole = _with_payload(2, "dispatch.end", b"\xa1\x64call\xf9\x3c\x00")
+    yield case("call_float", None, "The call 1.0 is the call 1.", start, whole)
+    half = _with_payload(2, "dispatch.end", b"\xa1\x64call\xf9\x3e\x00")
+    yield case("call_fraction", Code.GOV_UNADMITTED_ACTION, "The call 1.5 is none.", start, half)
+    passed = _with_payload(1, "check.recorded", b"\xa2\x65check\xf9\x3c\x00\x66passed\xf5")
+    success = event(2, dict(_SUCCESS[1]), type=_SUCCESS[0])
+    yield case("check_float", None, "The check 1.0 is the check 1.", passed, success)

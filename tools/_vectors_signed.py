@@ -1,18 +1,19 @@
-"""Vectors of checkpoints, records and proofs (L2, L3): one fault each, beyond the published suite."""
+"""Vectors of checkpoints and records (L2): one fault each, beyond the published suite."""
 
 from collections.abc import Iterator
 
 from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.checkpoint import CONTENT_TYPE, Checkpoint, encode_payload
-from affidavit.crypto.consistency_proof import encode_consistency_proof
-from affidavit.crypto.event_proof import encode_event_proof
 from affidavit.crypto.failures import FailureCode as Code
 from affidavit.crypto.hashing import EMPTY_ROOT
 from affidavit.crypto.record import encode_record, record_tail
 from affidavit.tools._vectors_cases import (
+    EVENTS,
     KEY,
     KID,
     ORIGIN,
+    SIGNED,
+    TREE,
     Case,
     event,
     message,
@@ -23,10 +24,7 @@ from affidavit.tools._vectors_cases import (
     tree_of,
 )
 
-_EVENTS = tuple(event(seq) for seq in range(1, 6))
-_TREE = tree_of(_EVENTS)
-_SIGNED = signed_tree(_TREE)
-_PAYLOAD = encode_payload(Checkpoint(ORIGIN, 5, _TREE.root()))
+_PAYLOAD = encode_payload(Checkpoint(ORIGIN, 5, TREE.root()))
 _ALG = b"\x01\x32"
 _TYPE = b"\x03" + heads.write_text(CONTENT_TYPE)
 _KID = b"\x04" + heads.write_bytes(KID)
@@ -38,8 +36,6 @@ def cases() -> Iterator[Case]:
     yield from _header_cases()
     yield from _payload_cases()
     yield from _record_cases()
-    yield from _event_proof_cases()
-    yield from _consistency_cases()
 
 
 def _checkpoint(name: str, code: Code | None, description: str, data: bytes) -> Case:
@@ -94,6 +90,11 @@ def _header_cases() -> Iterator[Case]:
         b"\xa2" + _ALG + _KID,
         b"\xa1" + _TYPE,
     )
+    untyped = Code.SIGN_BAD_CONTENT_TYPE
+    yield header("content_type_absent", untyped, "No content type.", b"\xa2" + _ALG + _KID)
+    foreign = b"\x03" + heads.write_text("application/cbor")
+    yield header("content_type_other", untyped, "Another content type.", b"\xa3" + _ALG + foreign + _KID)
+    yield header("alg_absent", invalid, "No algorithm.", b"\xa2" + _TYPE + _KID)
     yield header("kid_absent", unknown, "No key id.", b"\xa2" + _ALG + _TYPE)
     yield header("kid_text", unknown, "The key id as a text.", b"\xa3" + _ALG + _TYPE + b"\x04\x61k")
     yield header("kid_unprotected", unknown, "The key id unsigned.", b"\xa2" + _ALG + _TYPE, b"\xa1" + _KID)
@@ -105,7 +106,7 @@ def _payload_cases() -> Iterator[Case]:
         "size_0_other_root",
         Code.RECORD_ROOT_MISMATCH,
         "No events, and a root of some.",
-        signed(0, _TREE.root()),
+        signed(0, TREE.root()),
     )
     yield _checkpoint("size_0_empty_root", None, "No events and the empty root.", signed(0, EMPTY_ROOT))
     negative = splice(_PAYLOAD, b"\x64size\x05", b"\x64size\x24")
@@ -121,17 +122,15 @@ def _record_cases() -> Iterator[Case]:
     def record(name: str, code: Code | None, description: str, data: bytes, tier: str = "L2") -> Case:
         return Case(f"run.{name}", "run", tier, code, description, (data,))
 
-    whole = encode_record(_EVENTS, _SIGNED)
+    whole = encode_record(EVENTS, SIGNED)
     head, tail = whole[1 : whole.index(b"\x6acheckpoint")], whole[whole.index(b"\x6acheckpoint") :]
-    yield record("window", None, "A window of a stream: seq 3 to 5.", _sealed(_EVENTS[2:]))
+    yield record("window", None, "A window of a stream: seq 3 to 5.", _sealed(EVENTS[2:]))
     yield record("fields_swapped", Code.RECORD_NON_CANONICAL, "The checkpoint first.", b"\xa2" + tail + head)
     yield record("events_missing", Code.RECORD_DECODE, "No events field.", b"\xa1" + tail)
     yield record("checkpoint_missing", Code.RECORD_DECODE, "No checkpoint field.", b"\xa1" + head)
     long_head = splice(whole, b"\x66events\x85", b"\x66events\x98\x05")
     yield record("array_long", Code.RECORD_NON_CANONICAL, "The events in a longer head.", long_head)
-    yield record(
-        "swapped", Code.CHAIN_NON_MONOTONIC_SEQ, "Two events swapped.", _sealed(_swap(_EVENTS)), "L1"
-    )
+    yield record("swapped", Code.CHAIN_NON_MONOTONIC_SEQ, "Two events swapped.", _sealed(_swap(EVENTS)), "L1")
     odd = payload_of(b"\xa2\x61c\x01\x61b\x02")
     yield record(
         "event_unsorted", Code.ENC_NON_CANONICAL_CBOR, "Signed, but not canonical.", _sealed((odd,)), "L1"
@@ -140,20 +139,20 @@ def _record_cases() -> Iterator[Case]:
     yield record("event_float", None, "A float in its shortest form.", _sealed((floating,)), "L1")
     empty = b"\xa2\x66events\x80" + record_tail(signed_tree(tree_of(())))
     yield record("events_none", Code.RECORD_EMPTY, "No events, under a signature over none.", empty)
-    changed = (*_EVENTS[:4], event(5, {"a": 1}))
+    changed = (*EVENTS[:4], event(5, {"a": 1}))
     for name, code, description, carried in (
         ("event_changed", Code.RECORD_ROOT_MISMATCH, "The last event is another.", changed),
         (
             "event_dropped",
             Code.RECORD_SIZE_MISMATCH,
             "The third event is missing.",
-            _EVENTS[:2] + _EVENTS[3:],
+            EVENTS[:2] + EVENTS[3:],
         ),
-        ("event_added", Code.RECORD_SIZE_MISMATCH, "A sixth event.", (*_EVENTS, event(6))),
-        ("tail_cut", Code.RECORD_SIZE_MISMATCH, "The last event is missing.", _EVENTS[:4]),
+        ("event_added", Code.RECORD_SIZE_MISMATCH, "A sixth event.", (*EVENTS, event(6))),
+        ("tail_cut", Code.RECORD_SIZE_MISMATCH, "The last event is missing.", EVENTS[:4]),
     ):
-        yield record(name, code, description, encode_record(carried, _SIGNED))
-    other = encode_record(_EVENTS, signed_tree(_TREE, origin="run/elsewhere"))
+        yield record(name, code, description, encode_record(carried, SIGNED))
+    other = encode_record(EVENTS, signed_tree(TREE, origin="run/elsewhere"))
     yield record("origin_other", None, "An origin that is not the stream: said, not refused.", other)
 
 
@@ -163,74 +162,3 @@ def _sealed(events: tuple[bytes, ...]) -> bytes:
 
 def _swap(events: tuple[bytes, ...]) -> tuple[bytes, ...]:
     return (events[1], events[0], *events[2:])
-
-
-def _event_proof_cases() -> Iterator[Case]:
-    path = _TREE.inclusion(1)
-
-    def proof(name: str, code: Code | None, description: str, data: bytes) -> Case:
-        return Case(f"event_proof.{name}", "event_proof", "L3", code, description, (data,))
-
-    def altered(index: int = 1, canonical: bytes = _EVENTS[1], inclusion: tuple[bytes, ...] = path) -> bytes:
-        return encode_event_proof(5, index, canonical, inclusion, _SIGNED)
-
-    last = encode_event_proof(5, 4, _EVENTS[4], _TREE.inclusion(4), _SIGNED)
-    yield proof("edge", None, "The last leaf, at the ragged edge of the tree.", last)
-    yield proof(
-        "index_is_size", Code.RECORD_INDEX_OUT_OF_RANGE, "An index equal to the size.", altered(index=5)
-    )
-    yield proof(
-        "path_long", Code.MERKLE_INCLUSION_INVALID, "A node too many.", altered(inclusion=(*path, path[0]))
-    )
-    yield proof("path_short", Code.MERKLE_MISSING_NODE, "A node too few.", altered(inclusion=path[:-1]))
-    other_event = altered(canonical=_EVENTS[2])
-    yield proof("event_other", Code.MERKLE_INCLUSION_INVALID, "Another event of the record.", other_event)
-    smaller = encode_event_proof(4, 1, _EVENTS[1], _TREE.inclusion(1, 4), _SIGNED)
-    yield proof("size_other", Code.RECORD_SIZE_MISMATCH, "A size that is not the signed one.", smaller)
-    narrow = (path[0][:31], *path[1:])
-    yield proof(
-        "node_narrow", Code.MERKLE_INCLUSION_INVALID, "A node of 31 bytes.", altered(inclusion=narrow)
-    )
-    yield proof("index_moved", Code.MERKLE_INCLUSION_INVALID, "Another event's index.", altered(index=2))
-    yield proof(
-        "event_trailing",
-        Code.ENC_TRAILING_BYTES,
-        "A byte after the event.",
-        altered(canonical=_EVENTS[1] + b"\x00"),
-    )
-    whole = altered()
-    yield proof(
-        "extra_field", Code.RECORD_NON_CANONICAL, "A field too many.", b"\xa6" + whole[1:] + b"\x61z\x00"
-    )
-    yield proof(
-        "index_long",
-        Code.RECORD_NON_CANONICAL,
-        "A longer head.",
-        splice(whole, b"index\x01", b"index\x18\x01"),
-    )
-    yield proof("trailing", Code.RECORD_DECODE, "A byte after the proof.", whole + b"\x00")
-
-
-def _consistency_cases() -> Iterator[Case]:
-    invalid = Code.MERKLE_CONSISTENCY_INVALID
-    path, before = _TREE.consistency(3, 5), signed_tree(_TREE, 3)
-
-    def proof(
-        name: str, code: Code | None, description: str, after: bytes, nodes: tuple[bytes, ...], old: bytes
-    ) -> Case:
-        data = encode_consistency_proof(after, nodes, old)
-        return Case(f"consistency.{name}", "consistency", "L3", code, description, (data,))
-
-    yield proof("ragged", None, "From size 3 to size 5.", _SIGNED, path, before)
-    yield proof("same", None, "One size and one root, without a path.", _SIGNED, (), _SIGNED)
-    yield proof("same_with_path", invalid, "One size, with a path.", _SIGNED, path, _SIGNED)
-    yield proof("fork", invalid, "One size, two roots.", _SIGNED, (), signed(5, _TREE.root(3)))
-    yield proof("from_empty", invalid, "From size 0.", _SIGNED, (), signed(0, EMPTY_ROOT))
-    yield proof("shrinking", invalid, "From size 5 to size 3.", before, path, _SIGNED)
-    elsewhere = signed_tree(_TREE, 3, origin="run/elsewhere")
-    yield proof("origins", invalid, "Two origins.", _SIGNED, path, elsewhere)
-    yield proof("node_narrow", invalid, "A node of 31 bytes.", _SIGNED, (path[0][:31], *path[1:]), before)
-    yield proof("path_long", invalid, "A node too many.", _SIGNED, (*path, path[0]), before)
-    yield proof("path_short", invalid, "A node too few.", _SIGNED, path[:-1], before)
-    flipped = (bytes((path[0][0] ^ 1,)) + path[0][1:], *path[1:])
-    yield proof("node_changed", invalid, "One bit of a node changed.", _SIGNED, flipped, before)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from affidavit.tools import _vectors_events, _vectors_rules, _vectors_signed
+from affidavit.tools import _vectors_events, _vectors_proofs, _vectors_rules, _vectors_signed
 from affidavit.tools._vectors_cases import KEY, KID, Case
 
 MANIFEST: Final = "manifest.json"
@@ -23,7 +23,8 @@ def all_cases() -> list[Case]:
     Raises:
         ValueError: Where two have one name.
     """
-    cases = [*_vectors_events.cases(), *_vectors_signed.cases(), *_vectors_rules.cases()]
+    modules = (_vectors_events, _vectors_signed, _vectors_proofs, _vectors_rules)
+    cases = [case for module in modules for case in module.cases()]
     doubles = [name for name, count in Counter(case.name for case in cases).items() if count > 1]
     if doubles:
         raise ValueError(f"two vectors are named {doubles[0]}")

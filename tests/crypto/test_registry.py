@@ -28,7 +28,7 @@ from affidavit.crypto.cose import assemble
 from tests.crypto.samples import KEY, KID, VERIFIERS, code_of
 from tests.environment import ROOT, shared_dir
 
-ENVELOPE = {"stream": "s", "seq": 1, "time": 0, "type": "t", "actor": "agent", "payload": {}}
+ENVELOPE: dict[str, Any] = {"stream": "s", "seq": 1, "time": 0, "type": "t", "actor": "agent", "payload": {}}
 HEAD = Checkpoint("s", 1, bytes(32))
 
 
