@@ -247,7 +247,7 @@ def test_decision_12_validity_is_compared_with_the_last_claimed_time(
 ) -> None:
     """Outside its validity a key's record is accepted and reported, as claimed; both bounds are within it."""
     ring = Keyring()
-    ring.add(KID, KEY.public, **bounds)
+    ring.add(KID, KEY.public, valid_from=bounds.get("valid_from"), valid_until=bounds.get("valid_until"))
     record = verify_record(sealed(events(2)), ring)
     assert record.chain.last_time == TIME + 2
     assert [finding.kind for finding in record.findings] == found

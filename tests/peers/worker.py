@@ -13,6 +13,7 @@ from cwt import COSE, COSEKey  # type: ignore[import-not-found] # installed wher
 from scitt_cose import merkle  # type: ignore[import-not-found]
 
 ED25519 = -19
+LEAF_DOMAIN = b"provetrail/event/v1\n"
 
 
 def cose_payload(message: str, key: str, kid: str) -> str:
@@ -40,6 +41,43 @@ def read_cose_key(data: str) -> dict[str, str]:
     return {"key": labels[-2].hex(), "kid": labels[2].hex()}
 
 
+def record(data: str, key: str, kid: str) -> bool:
+    """Whether a record's events rebuild its signed root, by the two libraries together."""
+    fields = cbor2.loads(bytes.fromhex(data))
+    signed = _signed(fields["checkpoint"], key, kid)
+    root = merkle.merkle_root([_entry(event) for event in fields["events"]])
+    return bool(len(fields["events"]) == signed["size"] and root == signed["root"].hex())
+
+
+def event_proof(data: str, key: str, kid: str) -> bool:
+    """Whether an event's proof holds, by the two libraries together."""
+    fields = cbor2.loads(bytes.fromhex(data))
+    signed = _signed(fields["checkpoint"], key, kid)
+    path = [node.hex() for node in fields["inclusion"]]
+    entry = _entry(fields["canonical"])
+    held = merkle.verify_inclusion(entry, fields["index"], fields["size"], path, signed["root"].hex())
+    return bool(held and fields["size"] == signed["size"])
+
+
+def extension(data: str, key: str, kid: str) -> bool:
+    """Whether a consistency proof holds, by the two libraries together."""
+    fields = cbor2.loads(bytes.fromhex(data))
+    old, new = (_signed(fields[name], key, kid) for name in ("before", "after"))
+    path = [node.hex() for node in fields["proof"]]
+    return bool(
+        merkle.verify_consistency(old["root"].hex(), new["root"].hex(), old["size"], new["size"], path)
+    )
+
+
+def _entry(event: bytes) -> str:
+    return (LEAF_DOMAIN + len(event).to_bytes(8, "big") + event).hex()
+
+
+def _signed(message: bytes, key: str, kid: str) -> dict[str, Any]:
+    payload: dict[str, Any] = cbor2.loads(bytes.fromhex(cose_payload(message.hex(), key, kid)))
+    return payload
+
+
 def _public(key: str, kid: str) -> Any:
     return COSEKey.new({1: 1, 2: bytes.fromhex(kid), 3: ED25519, -1: 6, -2: bytes.fromhex(key)})
 
@@ -49,6 +87,9 @@ CALLS = {
     "cose_sign": cose_sign,
     "cose_key": cose_key,
     "read_cose_key": read_cose_key,
+    "record": record,
+    "event_proof": event_proof,
+    "extension": extension,
     "merkle_root": merkle.merkle_root,
     "inclusion_proof": merkle.inclusion_proof,
     "verify_inclusion": merkle.verify_inclusion,
