@@ -58,7 +58,7 @@ SAID = st.builds(
 )
 
 
-@given(events=st.lists(SAID, max_size=6), seals=st.integers(1, 3))
+@given(events=st.lists(SAID, max_size=3), seals=st.integers(1, 3))
 async def test_an_export_verifies_here_and_in_the_peer_and_so_does_each_proof(
     events: list[Event], seals: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""A session from submit or resume to its terminal event, which is written exactly once."""
+"""A session from submit to its terminal event, which is written exactly once."""
 
 # ruff: noqa: PT012  # what leaves a block is only seen around the whole block
 
@@ -11,13 +11,8 @@ from trio.testing import MockClock
 
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.errors import (
-    ResumeRefused,
-    RunCancelled,
     RunFinished,
-    RunOwned,
-    RunParked,
     Stalled,
-    UnknownRun,
 )
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
@@ -25,7 +20,7 @@ from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.session import open_session
 from tests.actors.fakes import FaultLog
-from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, new_stream, phase, waiter
+from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, phase, waiter
 
 ENDED = [Kind.SESSION_STARTED, Kind.GOAL_PHASE, Kind.CONVERGED]
 
@@ -117,121 +112,6 @@ async def test_a_submit_that_fails_stalls_the_run_and_raises_the_runtimes_error(
     assert runtime.stops == []
     assert await kinds(log) == [Kind.SESSION_STARTED, Kind.GOAL_PHASE, Kind.STALLED]
     assert (await history(log, RUN))[-1].err == "the goal could not be started: no such model"
-
-
-async def test_a_submit_that_is_cancelled_leaves_a_run_that_can_be_resumed(autojump_clock: MockClock) -> None:
-    """Nobody waits for it, its runtime is told to stop, and the next owner goes on."""
-    log, runtime = MemoryLog(), FakeRuntime()
-    runtime.hold = trio.Event()
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        with trio.move_on_after(1):
-            await session.submit(runtime, SPEC)
-        with pytest.raises(RunParked):
-            await session.wait()
-    assert runtime.stops == [FaultClass.INTERRUPTED]
-    assert await kinds(log) == [Kind.SESSION_STARTED]
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        again = FakeRuntime()
-        await session.resume(again, GoalKey(RUN))
-        again.converge()
-        assert await session.wait() == "all settled"
-    assert await kinds(log) == ENDED
-
-
-async def test_resume_writes_no_second_session_started_and_goes_on_at_the_next_seq(
-    autojump_clock: MockClock,
-) -> None:
-    """S1: one stream, dense, opened once."""
-    log = MemoryLog()
-    await leave_unfinished(log)
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        runtime = FakeRuntime()
-        await session.resume(runtime, GoalKey(RUN))
-        await session.reporter.report(SPEAK)
-        runtime.converge()
-    assert await kinds(log) == [
-        Kind.SESSION_STARTED,
-        Kind.ASSISTANT,
-        Kind.ASSISTANT,
-        Kind.GOAL_PHASE,
-        Kind.CONVERGED,
-    ]
-
-
-async def test_resume_of_a_finished_run_writes_nothing_and_wait_returns_what_stands(
-    autojump_clock: MockClock,
-) -> None:
-    """The runtime is not even asked."""
-    log = MemoryLog()
-    await finish(log)
-    for _ in range(2):
-        async with open_session(log, MemoryBus(), id=RUN) as session:
-            runtime = FakeRuntime()
-            assert session.finished
-            await session.resume(runtime, GoalKey(RUN))
-            assert await session.wait() == "all settled"
-            assert runtime.resumed == 0
-    assert await kinds(log) == ENDED
-
-
-async def test_resume_refuses_what_is_not_this_runs_goal(autojump_clock: MockClock) -> None:
-    """An unknown run, another run's key, a goal that is driven already: each by its own error, nothing written."""
-    log = MemoryLog()
-    async with open_session(log, MemoryBus(), id="other") as session:
-        with pytest.raises(UnknownRun):
-            await session.resume(FakeRuntime(), GoalKey("other"))
-    await leave_unfinished(log)
-    before = await kinds(log)
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        with pytest.raises(ResumeRefused, match="other"):
-            await session.resume(FakeRuntime(), GoalKey("other"))
-        runtime = FakeRuntime()
-        await session.resume(runtime, GoalKey(RUN))
-        second = FakeRuntime()
-        with pytest.raises(RuntimeError, match="driven already"):
-            await session.resume(second, GoalKey(RUN))
-        assert second.resumed == 0
-        runtime.current = GoalStatus(Phase.RUNNING, active=False)
-    assert await kinds(log) == before
-
-
-async def test_a_refused_resume_can_be_followed_by_an_accepted_one(autojump_clock: MockClock) -> None:
-    """Who waits meanwhile is told that the run is parked; the second attempt renews the waiting."""
-    log = MemoryLog()
-    await leave_unfinished(log)
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        runtime = FakeRuntime()
-        runtime.refusal = ResumeRefused("other tools")
-        with pytest.raises(ResumeRefused, match="other tools"):
-            await session.resume(runtime, GoalKey(RUN))
-        with pytest.raises(RunParked, match="other tools"):
-            await session.wait()
-        runtime.refusal = None
-        await session.resume(runtime, GoalKey(RUN))
-        async with waiter(session) as outcome:
-            assert outcome == []
-            runtime.converge()
-        assert outcome == ["all settled"]
-
-
-async def test_a_goal_that_ended_without_its_terminal_event_gets_it_on_resume_and_nothing_else(
-    autojump_clock: MockClock,
-) -> None:
-    """Another writer's crash between the two: the phase stands, so only the terminal event is missing."""
-    for value, last in ((Phase.CONVERGED, Kind.CONVERGED), (Phase.STALLED, Kind.STALLED)):
-        log = MemoryLog()
-        stream = await new_stream(log)
-        await stream.append(Event(Kind.SESSION_STARTED, text="x"), phase(value, "what stands"))
-        async with open_session(log, MemoryBus(), id=RUN) as session:
-            runtime = FakeRuntime()
-            await session.resume(runtime, GoalKey(RUN))
-            assert runtime.resumed == 0
-            if value is Phase.CONVERGED:
-                assert await session.wait() == "what stands"
-            else:
-                with pytest.raises(Stalled, match="what stands"):
-                    await session.wait()
-        assert await kinds(log) == [Kind.SESSION_STARTED, Kind.GOAL_PHASE, last]
 
 
 async def test_phase_and_terminal_event_are_one_append_when_the_runtime_reports(
@@ -367,120 +247,3 @@ async def test_a_report_is_cancelled_whole_or_not_at_all(autojump_clock: MockClo
             await session.reporter.report(SPEAK)
         assert await kinds(log) == [Kind.SESSION_STARTED, Kind.ASSISTANT]
         runtime.converge()
-
-
-async def test_a_second_open_of_a_run_is_refused_and_disturbs_nothing(autojump_clock: MockClock) -> None:
-    """S11: RunOwned, until the first has let go."""
-    log, runtime = MemoryLog(), FakeRuntime()
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        await session.submit(runtime, SPEC)
-        with pytest.raises(RunOwned):
-            async with open_session(log, MemoryBus(), id=RUN):
-                pass
-        await session.reporter.report(SPEAK)
-        runtime.converge()
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        assert session.finished
-
-
-async def test_cancel_ends_the_run_with_who_and_why_on_the_record(autojump_clock: MockClock) -> None:
-    """S7: what the runtime had begun is closed first; `wait` raises RunCancelled; resuming finds a finished run."""
-    log, runtime = MemoryLog(), FakeRuntime()
-    runtime.closing = (SPEAK,)
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        await session.submit(runtime, SPEC)
-        async with waiter(session) as outcome:
-            terminal = await session.cancel(principal="ada", reason="wrong ledger")
-        assert (terminal.principal, terminal.err, terminal.error_class) == (
-            "ada",
-            "wrong ledger",
-            "cancelled",
-        )
-        (caught,) = outcome
-        assert isinstance(caught, RunCancelled)
-        assert (caught.reason, caught.error_class) == ("wrong ledger", "cancelled")
-        assert await session.cancel(principal="bob", reason="too late") == terminal
-    assert runtime.stops == [FaultClass.CANCELLED]
-    assert await kinds(log) == [Kind.SESSION_STARTED, Kind.ASSISTANT, Kind.GOAL_PHASE, Kind.STALLED]
-
-
-async def test_who_waits_while_a_run_is_being_cancelled_is_told_cancelled_however_long_that_takes(
-    autojump_clock: MockClock,
-) -> None:
-    """The watcher sees a goal that nothing drives any more long before its terminal event stands."""
-    log, runtime = MemoryLog(), FakeRuntime()
-    runtime.stop_hold = trio.Event()
-    async with open_session(log, MemoryBus(), id=RUN) as session, trio.open_nursery() as nursery:
-        await session.submit(runtime, SPEC)
-        async with waiter(session) as outcome:
-            nursery.start_soon(lambda: session.cancel(principal="ada", reason="enough"))
-            await trio.sleep(1)
-            assert outcome == []
-            runtime.stop_hold.set()
-        assert [type(error) for error in outcome] == [RunCancelled]
-
-
-async def test_cancel_answers_what_a_runtime_or_a_crash_left_open(autojump_clock: MockClock) -> None:
-    """S9: driven by a runtime that closes nothing, or by nobody: every tool call has its result before the run ends."""
-    call = Event(Kind.TOOL_CALL, turn=1, tool="pay", tool_use_id="t1", input="{}")
-    turn = Event(Kind.TURN_STARTED, turn=1)
-    for driven in (True, False):
-        log, runtime = MemoryLog(), FakeRuntime()
-        async with open_session(log, MemoryBus(), id=RUN) as session:
-            await session.submit(runtime, SPEC)
-            await session.reporter.report(turn, Event(Kind.ASSISTANT, turn=1), call)
-            if not driven:
-                runtime.current = GoalStatus(Phase.RUNNING, active=False)
-            else:
-                await session.cancel(principal="ada", reason="enough")
-        if not driven:
-            async with open_session(log, MemoryBus(), id=RUN) as session:
-                await session.cancel(principal="ada", reason="enough")
-        events = await history(log, RUN)
-        (result,) = [event for event in events if event.kind == Kind.TOOL_RESULT]
-        assert (result.tool_use_id, result.is_error) == ("t1", True)
-        assert events[-1].kind == Kind.STALLED
-
-
-async def test_a_cancel_before_the_run_is_opened_is_refused(autojump_clock: MockClock) -> None:
-    """There is no run to end, and none comes to be."""
-    log = MemoryLog()
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        with pytest.raises(RuntimeError):
-            await session.cancel(principal="ada", reason="why not")
-    assert await log.list() == ()
-
-
-async def test_a_goal_that_nothing_drives_any_more_is_parked(autojump_clock: MockClock) -> None:
-    """`wait` raises RunParked, a normal exit writes no terminal event, and resume in the same session waits anew."""
-    log, runtime = MemoryLog(), FakeRuntime()
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        await session.submit(runtime, SPEC)
-        runtime.current = GoalStatus(Phase.RUNNING, active=False)
-        with pytest.raises(RunParked, match="nothing drives it"):
-            await session.wait()
-        assert await kinds(log) == [Kind.SESSION_STARTED]
-        await session.resume(runtime, GoalKey(RUN))
-        async with waiter(session) as outcome:
-            await trio.sleep(1)
-            assert outcome == []
-            runtime.converge()
-        assert outcome == ["all settled"]
-    assert await kinds(log) == ENDED
-
-
-async def test_who_waits_while_a_run_is_let_go_and_taken_up_again_waits_for_the_latest(
-    autojump_clock: MockClock,
-) -> None:
-    """Both in one moment, before the waiting task runs: it is told of neither, and gets the answer."""
-    log, runtime = MemoryLog(), FakeRuntime()
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        await session.submit(runtime, SPEC)
-        async with waiter(session) as outcome:
-            session._core.release("let go")
-            session._core.attach(runtime, GoalKey(RUN))
-            session._core.watch()
-            await trio.sleep(1)
-            assert outcome == []
-            runtime.converge()
-        assert outcome == ["all settled"]
