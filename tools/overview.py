@@ -32,6 +32,10 @@ Evidence:
   verify FILE        check a record or a proof; needs no store and no network
   keys new | show    make this store's signing key, or show its public half
 
+Keeping it safe:
+  fsck               check the whole store against its own seals
+  store backup FILE  copy it into one file; store copy ID --to DIR carries runs over
+
   demo               explain all of this by doing it
 
 ID is the id of a run, the beginning of one, or @last.

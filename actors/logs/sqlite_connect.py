@@ -17,7 +17,7 @@ from typing import Final
 
 from affidavit.actors.errors import LogLocked, StoreUnusable
 from affidavit.actors.logs import sqlite_schema
-from affidavit.actors.logs.sqlite_locks import StoreLocks
+from affidavit.actors.logs.sqlite_locks import StoreLocks, is_in_use
 from affidavit.actors.logs.sqlite_place import (
     check_place,
     check_writable,
@@ -34,6 +34,7 @@ from affidavit.actors.logs.sqlite_schema import (
     unusable,
     version_of,
 )
+from affidavit.actors.logs.sqlite_wal import require_whole_wal
 
 PAUSE: Final = (
     0.002  # seconds between two tries for a lock; the owner's lock is free for about 0.1 ms of each commit
@@ -130,6 +131,10 @@ def open_writer(
         # A crash after this leaves an empty file, which the next opening takes for a new store.
         make_file(store)
         check_writable(store)
+        if synchronous is Synchronous.FULL and has_wal(store) and locks.try_alone():
+            # Nobody has it open, so this connection is the one that recovers it. Where commits are not synced, a
+            # loss of power does leave holes.
+            require_whole_wal(store)
         connection = connect(store, "mode=rw")
         try:
             _configure(connection, store, synchronous)
@@ -183,8 +188,13 @@ def _prepare(
     checkpoint(connection)
 
 
-def open_reader(store: Path, grace: float) -> tuple[sqlite3.Connection, bool]:
+def open_reader(store: Path, grace: float, *, even_damaged: bool = False) -> tuple[sqlite3.Connection, bool]:
     """Return a connection that can only read, and whether it had to take the file for one that nobody writes.
+
+    Args:
+        store: The resolved path.
+        grace: For how many seconds to wait for another process's lock.
+        even_damaged: Whether to read what is left where the write-ahead log has lost acknowledged rows.
 
     Raises:
         StoreUnusable: There is no store there, or it cannot be read.
@@ -193,6 +203,8 @@ def open_reader(store: Path, grace: float) -> tuple[sqlite3.Connection, bool]:
     size = check_place(store)
     if size is None:
         raise StoreUnusable(f"there is no store at {store}")
+    if not even_damaged and has_wal(store) and not is_in_use(store):
+        require_whole_wal(store)
     try:
         return _connect_reader(store, "mode=ro", grace), False
     except sqlite3.Error as error:

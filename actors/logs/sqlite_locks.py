@@ -36,6 +36,33 @@ def run_byte(stream: str) -> int:
     return 1 + (int.from_bytes(digest[:8], "big") >> 2)
 
 
+def is_in_use(store: Path) -> bool:
+    """Tell whether some process has a store open for writing. Takes no lock, and makes no lock file."""
+    return _is_locked(store, _OPEN_BYTE)
+
+
+def is_owned(store: Path, stream: str) -> bool:
+    """Tell whether someone owns a run just now. Takes no lock, and makes no lock file."""
+    return _is_locked(store, run_byte(stream))
+
+
+def _is_locked(store: Path, offset: int) -> bool:
+    if not hasattr(fcntl, "F_OFD_GETLK"):
+        return False
+    try:
+        descriptor = os.open(lock_path(store), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)
+        (kind, *_) = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return bool(kind != fcntl.F_UNLCK)
+
+
 @final
 class StoreLocks:
     """The open lock file of one store.

@@ -85,7 +85,7 @@ def make_folder(store: Path) -> None:
         missing = [parent for parent in store.parents if not parent.exists()]
         for folder in reversed(missing):
             folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-            _sync_folder(folder.parent)
+            sync_folder(folder.parent)
     except OSError as error:
         raise StoreUnusable(f"the folder {store.parent} cannot be made: {error.strerror}") from None
 
@@ -98,15 +98,21 @@ def make_file(store: Path) -> None:
     """
     try:
         os.close(os.open(store, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
-        _sync_folder(store.parent)
+        sync_folder(store.parent)
     except FileExistsError:
         return
     except OSError as error:
         raise StoreUnusable(f"the store {store} cannot be made: {error.strerror}") from None
 
 
-def _sync_folder(folder: Path) -> None:
-    # SQLite syncs what is in its files; that a new file or folder exists at all is for its maker to sync.
+def sync_folder(folder: Path) -> None:
+    """Make durable which names a folder holds. Blocks.
+
+    SQLite syncs what is in its files; that a new file or folder exists at all is for its maker to sync.
+
+    Raises:
+        OSError: It failed.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, cast, final
 
@@ -59,7 +60,7 @@ class SqliteReader:
         cursor = min(max(after_seq, 0), MAX_SEQ)
         while is_storable_name(stream) and len(found) < count:
             wanted = min(_SLICE, count - len(found))
-            page = await self._query(_READ, (stream, cursor, wanted))
+            page = await self.query(_READ, (stream, cursor, wanted))
             found += [Row(cast("int", seq), cast("bytes", data)) for seq, data in page]
             if len(page) < wanted:
                 break
@@ -72,7 +73,7 @@ class SqliteReader:
         await self._checkpoint()
         if not is_storable_name(stream):
             return None
-        found = await self._query(_INFO, (stream,))
+        found = await self.query(_INFO, (stream,))
         return _infos(found)[0] if found else None
 
     async def list(self, prefix: str = "") -> tuple[StreamInfo, ...]:
@@ -81,7 +82,7 @@ class SqliteReader:
         found: list[StreamInfo] = []
         if prefix and not is_storable_name(prefix):
             return ()
-        page = _infos(await self._query(_FROM, (prefix, _SLICE)))
+        page = _infos(await self.query(_FROM, (prefix, _SLICE)))
         while page:
             # Ids with one prefix stand together, from the prefix itself on.
             fitting = [info for info in page if info.stream.startswith(prefix)]
@@ -89,7 +90,7 @@ class SqliteReader:
             if len(fitting) < _SLICE:
                 break
             await self._checkpoint()
-            page = _infos(await self._query(_AFTER, (page[-1].stream, _SLICE)))
+            page = _infos(await self.query(_AFTER, (page[-1].stream, _SLICE)))
         return tuple(found)
 
     async def version(self) -> int:
@@ -98,7 +99,7 @@ class SqliteReader:
         It is read from the shared memory beside the write-ahead log, which costs a few microseconds.
         """
         await self._checkpoint()
-        return cast("int", (await self._query(_VERSION, ()))[0][0])
+        return cast("int", (await self.query(_VERSION, ()))[0][0])
 
     def close(self) -> None:
         """Close the connection."""
@@ -110,7 +111,13 @@ class SqliteReader:
         if self._closed:
             raise LogClosed(f"the store {self._path} is closed")
 
-    async def _query(self, query: str, values: tuple[object, ...]) -> _Rows:
+    async def query(self, query: str, values: tuple[object, ...]) -> _Rows:
+        """Return what one query gives, all of it at once: for those who look at the tables themselves, such as fsck.
+
+        Raises:
+            LogStateUnknown: It failed.
+            LogLocked: Another process held a lock for longer than the grace.
+        """
         give_up = trio.current_time() + READ_GRACE
         while True:
             self._check_unchanged()
@@ -136,7 +143,7 @@ def _infos(found: _Rows) -> list[StreamInfo]:
 
 @asynccontextmanager
 async def open_sqlite_reader(
-    path: str | os.PathLike[str], *, grace: float = READ_GRACE
+    path: str | os.PathLike[str], *, grace: float = READ_GRACE, even_damaged: bool = False
 ) -> AsyncIterator[SqliteReader]:
     """Open a store for reading alone: it never writes, checkpoints or makes an owner wait.
 
@@ -146,6 +153,7 @@ async def open_sqlite_reader(
     Args:
         path: The database file.
         grace: For how many seconds to wait for another process's lock.
+        even_damaged: Whether to read what is left where the write-ahead log has lost acknowledged rows.
 
     Raises:
         StoreUnusable: There is no readable store at that path.
@@ -154,7 +162,9 @@ async def open_sqlite_reader(
     Cancellation: opening runs to its end, at most the grace; then the store is closed again.
     """
     store = resolve(path)
-    connection, immutable = await trio.to_thread.run_sync(open_reader, store, grace)
+    connection, immutable = await trio.to_thread.run_sync(
+        partial(open_reader, store, grace, even_damaged=even_damaged)
+    )
     reader = SqliteReader(store, connection, immutable=immutable)
     try:
         yield reader
