@@ -29,6 +29,7 @@ from affidavit.actors.logs.sqlite_schema import (
     create_tables,
     is_busy,
     migrate,
+    needs_rollback,
     number,
     primary_code,
     unusable,
@@ -268,7 +269,8 @@ def _check_kind(store: Path) -> None:
         with closing(connect(store, "mode=ro")) as probe:
             version_of(probe, store)
     except sqlite3.Error as error:
-        if not is_busy(error):
+        # A crash while the store was made left a rollback journal: whoever writes rolls it back, and looks again.
+        if not is_busy(error) and not needs_rollback(error):
             raise unusable(error, store) from error
 
 

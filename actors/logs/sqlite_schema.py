@@ -94,6 +94,11 @@ def is_busy(error: sqlite3.Error) -> bool:
     return primary_code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 
 
+def needs_rollback(error: sqlite3.Error) -> bool:
+    """Tell whether a reader met what a crash left of a transaction, which only a writer can undo."""
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK
+
+
 def unusable(error: sqlite3.Error, store: Path) -> StoreUnusable:
     """Return what an error met while opening means, in one sentence."""
     match primary_code(error):
@@ -101,6 +106,10 @@ def unusable(error: sqlite3.Error, store: Path) -> StoreUnusable:
             return StoreUnusable(f"{store} is not a store: it is no SQLite database")
         case sqlite3.SQLITE_CORRUPT:
             return StoreUnusable(f"the store {store} is damaged: {error}")
+        case sqlite3.SQLITE_READONLY if needs_rollback(error):
+            return StoreUnusable(
+                f"a crash left the store {store} half made; a command that writes to it puts it right"
+            )
         case sqlite3.SQLITE_READONLY:
             return StoreUnusable(f"the store {store} is read-only")
         case sqlite3.SQLITE_FULL:

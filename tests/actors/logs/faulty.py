@@ -26,6 +26,7 @@ class Plan:
     Attributes:
         entered: Set when a held statement has been reached.
         release: Set by the test to let it go on.
+        fired: Whether the statement that `fail_number` named was reached.
     """
 
     def __init__(self) -> None:
@@ -35,11 +36,18 @@ class Plan:
         self.entered = threading.Event()
         self.release = threading.Event()
         self.commits = 0
+        self.fired = False
+        self._count = 0
+        self._number: tuple[int, int, How] | None = None
 
     def fail(self, start: str, code: int, how: How = How.BEFORE, *, always: bool = False) -> None:
         """Fail the next statement that begins so, or all of them, with this SQLite result code."""
         self._failures[start] = (code, how)
         self._always = always
+
+    def fail_number(self, number: int, code: int, how: How) -> None:
+        """Fail the statement that comes as the n-th from now on, whichever it is; with 0, none."""
+        self._count, self._number, self.fired = 0, (number, code, how), False
 
     def hold(self, start: str) -> None:
         """Make the next statement that begins so wait for `release`."""
@@ -51,6 +59,11 @@ class Plan:
             self._held = ""
             self.entered.set()
             assert self.release.wait(60), "the test never released the statement it held"
+        self._count += 1
+        if self._number is not None and self._count == self._number[0]:
+            _, code, how = self._number
+            self.fail(query, code, how)
+            self.fired = True
         planned = next((start for start in self._failures if query.startswith(start)), None)
         code, how = self._failures[planned] if planned else (0, How.BEFORE)
         if planned and not self._always:
@@ -60,6 +73,8 @@ class Plan:
         cursor: sqlite3.Cursor = getattr(connection, method)(query, *values)
         self.commits += query == "COMMIT"
         if planned:
+            # Nobody will read what it gives, and an open cursor would keep its lock.
+            cursor.close()
             raise _error(code)
         return cursor
 
