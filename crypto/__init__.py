@@ -38,9 +38,14 @@ if TYPE_CHECKING:
     from affidavit.crypto.keys import SigningKey as SigningKey
     from affidavit.crypto.keys import VerifyingKey as VerifyingKey
     from affidavit.crypto.merkle import Tree as Tree
+    from affidavit.crypto.record import RecordWriter as RecordWriter
     from affidavit.crypto.record import VerifiedRecord as VerifiedRecord
+    from affidavit.crypto.record import VerifiedRun as VerifiedRun
     from affidavit.crypto.record import encode_record as encode_record
     from affidavit.crypto.record import verify_record as verify_record
+    from affidavit.crypto.record import verify_root as verify_root
+    from affidavit.crypto.record import verify_run as verify_run
+    from affidavit.crypto.record import write_record as write_record
 
 _HOME = {
     "chain": ("VerifiedEvents", "verify_events"),
@@ -63,7 +68,16 @@ _HOME = {
     "keyring_file": ("parse_keyring",),
     "keys": ("SigningKey", "VerifyingKey"),
     "merkle": ("Tree",),
-    "record": ("VerifiedRecord", "encode_record", "verify_record"),
+    "record": (
+        "RecordWriter",
+        "VerifiedRecord",
+        "VerifiedRun",
+        "encode_record",
+        "verify_record",
+        "verify_root",
+        "verify_run",
+        "write_record",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - the one list is the table above

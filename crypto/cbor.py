@@ -5,7 +5,7 @@ floats and no tags. Encoding accepts these exact classes alone, so that nothing 
 something else. Decoding accepts only bytes that encoding would give back. Neither recurses.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, NoReturn
 
@@ -20,7 +20,8 @@ INT64_MAX: Final = (1 << 63) - 1
 DEFAULT_MAX_DEPTH: Final = 64
 # cbor2 recurses in C: well below the depth at which it has been seen to overflow the stack.
 MAX_SUPPORTED_DEPTH: Final = 1000
-MAX_ITEMS: Final = 1 << 20
+# Bounds what decoding builds: an item takes a byte on the wire, and up to seventy in memory.
+MAX_ITEMS: Final = 1 << 17
 
 
 class _NoTags(dict[int, Any]):
@@ -147,7 +148,7 @@ def decode(data: bytes, *, max_depth: int = DEFAULT_MAX_DEPTH, allow_floats: boo
 def quick_decode(data: bytes, max_depth: int) -> Any:  # noqa: ANN401 - what was encoded
     """Return the value where cbor2 shows it to be canonical and of the profile; None says nothing yet."""
     try:
-        value = strict_loads(data, max_depth)
+        value = strict_loader(max_depth)(data)
         # Unequal bytes catch longer heads and bytes left over, which cbor2 lets pass; the walk the rest.
         if is_plain((value,)) and cbor2.dumps(value) == data:
             return value
@@ -156,17 +157,20 @@ def quick_decode(data: bytes, max_depth: int) -> Any:  # noqa: ANN401 - what was
     return None
 
 
-def strict_loads(data: bytes, max_depth: int) -> Any:  # noqa: ANN401 - what was encoded
-    """Return what cbor2 decodes with every check that it has; not yet canonical, nor of the profile.
+def strict_loader(max_depth: int) -> Callable[[bytes], Any]:
+    """Return cbor2's decoder with every check that it has; what it gives is not yet canonical, nor of the profile.
 
-    Raises:
-        Exception: Of many classes; the strict parser is to be asked for the fault.
+    The decoder raises exceptions of many classes; the strict parser is to be asked for the fault.
     """
     if max_depth == DEFAULT_MAX_DEPTH:
-        return _LOADS(data)
+        return _LOADS
     if max_depth > MAX_SUPPORTED_DEPTH:
-        raise ValueError("deeper than cbor2 is asked to go")
-    return _LOADS(data, max_depth=max_depth - 1)
+        return _refuse
+    return partial(_LOADS, max_depth=max_depth - 1)
+
+
+def _refuse(_: bytes) -> NoReturn:
+    raise ValueError("deeper than cbor2 is asked to go")
 
 
 def is_plain(items: Iterable[Any]) -> bool:

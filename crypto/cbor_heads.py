@@ -138,3 +138,18 @@ def skip_item(data: bytes, pos: int, max_depth: int) -> int:
             per_entry = 2 if head.major == MAP else 1
             open_counts.append(1 if head.major == TAG else bound_count(data, head, per_entry) * per_entry)
     return pos
+
+
+def has_more_items(data: bytes, limit: int) -> bool:
+    """Say whether data holds more than `limit` items, those inside containers included; builds nothing.
+
+    What is not well-formed is counted as far as it goes.
+    """
+    pos = 0
+    try:
+        for _ in range(limit):
+            head = read_head(data, pos)
+            pos = head.end + (head.arg if head.major in (BYTES, TEXT) else 0)
+    except VerificationError:
+        return False
+    return pos < len(data)

@@ -24,6 +24,16 @@ class CompletenessFold:
             self._last = event_type
             self._speaks_ours = self._speaks_ours or event_type in _OURS
 
+    def part(self) -> tuple[str, bool]:
+        """Return what was taken, for another fold to join."""
+        return self._last, self._speaks_ours
+
+    def join(self, part: tuple[str, bool]) -> None:
+        """Take what another fold made of the events that follow."""
+        last, speaks_ours = part
+        self._last = last or self._last
+        self._speaks_ours = self._speaks_ours or speaks_ours
+
     def finish(self) -> bool | None:
         """Return whether the last event about the run is its terminal one; None in a foreign vocabulary."""
         return self._last in TERMINAL_TYPES if self._speaks_ours else None

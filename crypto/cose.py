@@ -18,6 +18,8 @@ _TAG_SIGN1: Final = 18
 _ALG, _CONTENT_TYPE, _KID = 1, 3, 4
 _ED25519: Final = -19
 _MAX_DEPTH: Final = 16
+# A key id and an origin are short; what is longer than this is hostile, and is not looked into.
+MAX_MESSAGE_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ def open_sign1(data: bytes, *, content_type: str, keyring: Keyring) -> Opened:
         VerificationError: `sign.bad_content_type`, `sign.unknown_key`, or `sign.signature_invalid` for every
             other fault of form, header or signature.
     """
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise _invalid(f"a message of more than {MAX_MESSAGE_BYTES} bytes")
     try:
         message = _read_message(data)
         header = _read_header(message.protected)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, final
 
-_PLACES: Final = 10
+PLACES: Final = 10  # how many a finding names
 
 
 class FindingKind(StrEnum):
@@ -46,11 +46,18 @@ class Findings:
 
     _found: dict[FindingKind, tuple[str, int, list[int]]] = field(default_factory=dict)
 
-    def add(self, kind: FindingKind, detail: str, seqs: Iterable[int] = ()) -> None:
-        """Note one more finding of a kind, at a seq where there is one."""
-        first, count, places = self._found.get(kind, (detail, 0, []))
-        places.extend(seqs if len(places) < _PLACES else ())
-        self._found[kind] = (first, count + 1, places)
+    def add(self, kind: FindingKind, detail: str, seqs: Iterable[int] = (), *, count: int = 1) -> None:
+        """Note that a kind was seen once more, or `count` times, at the seqs where there are any."""
+        first, before, places = self._found.get(kind, (detail, 0, []))
+        if len(places) < PLACES:
+            places.extend(seqs)
+            del places[PLACES:]
+        self._found[kind] = (first, before + count, places)
+
+    def join(self, later: Iterable[Finding]) -> None:
+        """Note what was found in the part of the record that follows."""
+        for finding in later:
+            self.add(finding.kind, finding.detail, finding.seqs, count=finding.count)
 
     def all(self) -> tuple[Finding, ...]:
         """Return what was collected, in the order in which the kinds first appeared."""

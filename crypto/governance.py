@@ -5,13 +5,13 @@ It reads only the record: that the events describe what happened rests on the ru
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, final
+from itertools import islice
+from typing import final
 
-from affidavit.crypto import cbor
 from affidavit.crypto.failures import FailureCode, VerificationError
-from affidavit.crypto.findings import Finding, FindingKind, Findings
-
-KNOWN_SCHEMA_VERSIONS: Final = frozenset({1})
+from affidavit.crypto.findings import PLACES, Finding, FindingKind, Findings
+from affidavit.crypto.governance_state import Calls, GroundTruth
+from affidavit.crypto.governance_steps import CHECK, CLAIM, END, NOT_JUDGED, REJECT, START, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,50 +39,24 @@ class Governance:
 
 @final
 class GovernanceFold:
-    """Takes the events of one record in order, and judges them at the end."""
+    """Takes the steps of one record in order, and judges them at the end."""
 
-    __slots__ = (
-        "_claims",
-        "_counts",
-        "_ended",
-        "_failed",
-        "_fault",
-        "_findings",
-        "_index",
-        "_late_denial",
-        "_not_judged",
-        "_passed",
-        "_rejected",
-        "_started",
-    )
+    __slots__ = ("_calls", "_counts", "_fault", "_findings", "_late_denial", "_nameless_claim", "_truth")
 
     def __init__(self) -> None:
         self._findings = Findings()
-        self._started: dict[int, int] = {}
-        self._rejected: set[int] = set()
-        self._ended: set[int] = set()
-        self._passed: dict[int, int] = {}
-        self._failed: dict[int, int] = {}
-        self._claims: list[tuple[int, int | None]] = []
+        self._calls = Calls()
+        self._truth = GroundTruth()
         self._counts = {"admitted": 0, "completed": 0, "refused": 0, "interrupted": 0}
-        self._not_judged = 0
+        self._counts |= {"outcomes_claimed": 0, "not_judged": 0}
         self._fault: VerificationError | None = None
         self._late_denial: VerificationError | None = None
-        self._index = 0
+        self._nameless_claim: int | None = None
 
-    def add(self, fields: dict[str, Any]) -> None:
-        """Take the next event's fields. Never raises: the first fault is kept until `finish`."""
-        rule = _RULES.get(fields["type"])
-        if fields["schema_version"] not in KNOWN_SCHEMA_VERSIONS:
-            self._not_judged += 1
-            self._findings.add(
-                FindingKind.NOT_JUDGED,
-                f"schema version {fields['schema_version']} is unknown here: the event was not judged",
-                [fields["seq"]],
-            )
-        elif rule is not None:
-            rule(self, fields["payload"], fields["seq"])
-        self._index += 1
+    def take(self, step: Step) -> None:
+        """Take the next step. Never raises: the first fault is kept until `finish`, and nothing follows it."""
+        if self._fault is None:
+            _RULES[step[0]](self, step)
 
     def finish(self) -> Governance:
         """Return what the record shows.
@@ -93,95 +67,109 @@ class GovernanceFold:
         """
         # A refusal after the end contradicts it just as well, but what is wrong by itself is named first,
         # as in the published implementation.
-        fault = self._fault or self._late_denial
+        fault = self._fault or self._late_denial or self._unfounded()
         if fault is not None:
             raise fault
-        for index, check in self._claims:
-            if check is None or check not in self._passed:
-                raise VerificationError(
-                    FailureCode.SHALLOW_NO_GROUND_TRUTH, "a success is claimed that rests on no passed check"
-                ).at(index)
-        for check, seq in self._failed.items():
-            if check in self._passed:
-                self._findings.add(
-                    FindingKind.CONTRADICTING_CHECKS,
-                    f"check {check} is recorded as failed and as passed",
-                    [seq],
-                )
-        for call, seq in self._started.items():
-            if call not in self._ended and call not in self._rejected:
-                self._findings.add(
-                    FindingKind.OPEN_CALL, "an action was admitted and has no end on the record", [seq]
-                )
-        return Governance(
-            **self._counts,
-            outcomes_claimed=len(self._claims),
-            not_judged=self._not_judged,
-            findings=self._findings.all(),
+        self._note_open_calls()
+        return Governance(**self._counts, findings=self._findings.all())
+
+    def _note_open_calls(self) -> None:
+        count, first = self._calls.open_count, self._calls.first_open()
+        if not count:
+            return
+        which = f", the first of them call {next(iter(first))}" if first else ""
+        detail = f"{count} calls were admitted and have no end on the record{which}"
+        if count == 1 and first:
+            detail = f"call {next(iter(first))} was admitted and has no end on the record"
+        self._findings.add(FindingKind.OPEN_CALL, detail, islice(first.values(), PLACES), count=count)
+
+    def _unfounded(self) -> VerificationError | None:
+        first = self._truth.first_unfounded()
+        if self._nameless_claim is not None and (first is None or self._nameless_claim < first[0]):
+            return _unfounded(self._nameless_claim, "a success is claimed that names no check")
+        if first is None:
+            return None
+        return _unfounded(
+            first[0], f"a success is claimed that rests on check {first[1]}, which never passed"
         )
 
-    def _start(self, payload: dict[str, Any], seq: int) -> None:
-        call = _whole(payload.get("call"))
+    def _start(self, step: Step) -> None:
+        _, _, seq, call, _ = step
+        self._counts["admitted"] += 1
         if call is not None:
-            self._counts["admitted"] += 1
-            self._started.setdefault(call, seq)
+            self._calls.start(call, seq)
 
-    def _reject(self, payload: dict[str, Any], seq: int) -> None:
-        call = _whole(payload.get("call"))
-        if call is None:
-            return
+    def _reject(self, step: Step) -> None:
+        _, index, _, call, _ = step
         self._counts["refused"] += 1
-        self._rejected.add(call)
-        if call in self._ended and self._late_denial is None:
+        if call is not None and self._calls.refuse(call) and self._late_denial is None:
             self._late_denial = VerificationError(
                 FailureCode.GOV_ADMISSION_DENIED_BUT_EXECUTED, f"call {call} ran and was refused"
-            ).at(self._index)
+            ).at(index)
 
-    def _end(self, payload: dict[str, Any], seq: int) -> None:
-        call = _whole(payload.get("call"))
+    def _end(self, step: Step) -> None:
+        _, index, seq, call, interrupted = step
         self._counts["completed"] += 1
-        if payload.get("error_class") == "interrupted":
-            self._counts["interrupted"] += 1
-        if call is None or call not in self._started:
-            which = "an action with no call number" if call is None else f"call {call}"
-            self._fail(FailureCode.GOV_UNADMITTED_ACTION, f"{which} ended without an earlier admission")
+        self._counts["interrupted"] += interrupted
+        calls = self._calls
+        if call is None:
+            self._fail(
+                FailureCode.GOV_UNADMITTED_ACTION,
+                "an action with no call number ended without an earlier admission",
+                index,
+            )
+        elif calls.end(call):
             return
-        if call in self._rejected:
-            self._fail(FailureCode.GOV_ADMISSION_DENIED_BUT_EXECUTED, f"call {call} was refused and ran")
-        if call in self._ended:
+        elif call in calls.ended:
             self._findings.add(FindingKind.REPEATED_END, f"call {call} has more than one end", [seq])
-        self._ended.add(call)
+        elif call in calls.refused_started:
+            self._fail(
+                FailureCode.GOV_ADMISSION_DENIED_BUT_EXECUTED, f"call {call} was refused and ran", index
+            )
+        else:
+            self._fail(
+                FailureCode.GOV_UNADMITTED_ACTION, f"call {call} ended without an earlier admission", index
+            )
 
-    def _check(self, payload: dict[str, Any], seq: int) -> None:
-        check = _whole(payload.get("check"))
+    def _check(self, step: Step) -> None:
+        _, _, seq, check, passed = step
+        if check is not None and self._truth.check(check, passed=passed):
+            self._findings.add(
+                FindingKind.CONTRADICTING_CHECKS,
+                f"check {check} is recorded as failed and as passed",
+                [seq],
+            )
+
+    def _claim(self, step: Step) -> None:
+        _, index, _, check, _ = step
+        self._counts["outcomes_claimed"] += 1
         if check is not None:
-            side = self._passed if payload.get("passed") is True else self._failed
-            side.setdefault(check, seq)
+            self._truth.claim(check, index)
+        elif self._nameless_claim is None:
+            self._nameless_claim = index
 
-    def _outcome(self, payload: dict[str, Any], seq: int) -> None:
-        if payload.get("result") == "success":
-            self._claims.append((self._index, _whole(payload.get("check"))))
+    def _leave_out(self, step: Step) -> None:
+        _, _, seq, version, _ = step
+        self._counts["not_judged"] += 1
+        self._findings.add(
+            FindingKind.NOT_JUDGED,
+            f"schema version {version} is unknown here: the event was not judged",
+            [seq],
+        )
 
-    def _fail(self, code: FailureCode, detail: str) -> None:
-        if self._fault is None:
-            self._fault = VerificationError(code, detail).at(self._index)
+    def _fail(self, code: FailureCode, detail: str, index: int) -> None:
+        self._fault = VerificationError(code, detail).at(index)
 
 
-_RULES: Final = {
-    "dispatch.start": GovernanceFold._start,  # noqa: SLF001 - the table of the class's own rules
-    "dispatch.rejected": GovernanceFold._reject,  # noqa: SLF001
-    "dispatch.end": GovernanceFold._end,  # noqa: SLF001
-    "check.recorded": GovernanceFold._check,  # noqa: SLF001
-    "outcome.recorded": GovernanceFold._outcome,  # noqa: SLF001
+def _unfounded(index: int, detail: str) -> VerificationError:
+    return VerificationError(FailureCode.SHALLOW_NO_GROUND_TRUTH, detail).at(index)
+
+
+_RULES = {
+    START: GovernanceFold._start,  # noqa: SLF001 - the table of the class's own rules
+    REJECT: GovernanceFold._reject,  # noqa: SLF001
+    END: GovernanceFold._end,  # noqa: SLF001
+    CHECK: GovernanceFold._check,  # noqa: SLF001
+    CLAIM: GovernanceFold._claim,  # noqa: SLF001
+    NOT_JUDGED: GovernanceFold._leave_out,  # noqa: SLF001
 }
-
-
-def _whole(value: object) -> int | None:
-    # Producers that pass through JSON write 1.0 for 1; both mean the same call.
-    if value.__class__ is int:
-        number: int = value
-    elif isinstance(value, float) and value.is_integer():
-        number = int(value)
-    else:
-        return None
-    return number if cbor.INT64_MIN <= number <= cbor.INT64_MAX else None

@@ -4,9 +4,10 @@
 the right edge, for a reader that needs one root. Neither verifies anything: `proofs` does, independently.
 """
 
+from collections.abc import Iterable
 from typing import Final, final
 
-from affidavit.crypto.hashing import EMPTY_ROOT, HASH_SIZE, node_hash
+from affidavit.crypto.hashing import EMPTY_ROOT, HASH_SIZE, node_hash, subtree_root
 
 _CHUNK: Final = 1024
 
@@ -121,16 +122,49 @@ class Tree:
 
 
 @final
+class Frontier:
+    """The roots of complete subtrees along the right edge, merged as they pair up.
+
+    Takes the roots of subtrees that all have one size, a power of two, and at last one that may be smaller.
+    """
+
+    __slots__ = ("_pushed", "_stack")
+
+    def __init__(self) -> None:
+        self._pushed = 0
+        # Sizes fall by powers of two.
+        self._stack: list[bytes] = []
+
+    def push(self, root: bytes) -> None:
+        """Add the root of the next complete subtree."""
+        position = self._pushed
+        while position & 1:
+            root = node_hash(self._stack.pop(), root)
+            position >>= 1
+        self._stack.append(root)
+        self._pushed += 1
+
+    def root(self, last: bytes | None = None) -> bytes:
+        """Return the root of all that was added, and of a last, smaller subtree where there is one."""
+        edge = self._stack if last is None else [*self._stack, last]
+        if not edge:
+            return EMPTY_ROOT
+        root = edge[-1]
+        for node in edge[-2::-1]:
+            root = node_hash(node, root)
+        return root
+
+
+@final
 class RootBuilder:
     """Folds leaf hashes into one root, in memory that grows with the logarithm of their number."""
 
-    __slots__ = ("_chunk", "_chunks", "_stack")
+    __slots__ = ("_chunk", "_chunks", "_frontier")
 
     def __init__(self) -> None:
         self._chunk: list[bytes] = []
         self._chunks = 0
-        # Roots of complete groups of chunks, sizes falling by powers of two.
-        self._stack: list[bytes] = []
+        self._frontier = Frontier()
 
     @property
     def size(self) -> int:
@@ -139,34 +173,16 @@ class RootBuilder:
 
     def add(self, leaf: bytes) -> None:
         """Add the next leaf hash."""
-        self._chunk.append(leaf)
-        if len(self._chunk) == _CHUNK:
-            node = _fold(self._chunk)
-            position = self._chunks
-            while position & 1:
-                node = node_hash(self._stack.pop(), node)
-                position >>= 1
-            self._stack.append(node)
+        self.extend((leaf,))
+
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Add leaf hashes in their order."""
+        self._chunk += leaves
+        while len(self._chunk) >= _CHUNK:
+            self._frontier.push(subtree_root(self._chunk[:_CHUNK]))
+            del self._chunk[:_CHUNK]
             self._chunks += 1
-            self._chunk = []
 
     def root(self) -> bytes:
         """Return the root over the leaves added so far; more may be added afterwards."""
-        edge = [*self._stack, _fold(self._chunk)] if self._chunk else list(self._stack)
-        if not edge:
-            return EMPTY_ROOT
-        root = edge.pop()
-        while edge:
-            root = node_hash(edge.pop(), root)
-        return root
-
-
-def _fold(level: list[bytes]) -> bytes:
-    # An odd last node is promoted, which gives the recursive tree of the RFC.
-    while len(level) > 1:
-        pairs = iter(level)
-        above = [node_hash(left, right) for left, right in zip(pairs, pairs, strict=False)]
-        if len(level) & 1:
-            above.append(level[-1])
-        level = above
-    return level[0]
+        return self._frontier.root(subtree_root(self._chunk) if self._chunk else None)

@@ -1,97 +1,54 @@
-"""The sealed run: the exact bytes of every event, and the signed checkpoint over them.
+"""The sealed run verified: the exact bytes of every event, and the signed checkpoint over them.
 
 Verification rebuilds the signed root from the bytes carried; it never encodes an event again. What is not
-signed is never handed on as fact: the checkpoint is opened first, and the result says what was not checked.
+signed is never handed on as fact: events are judged as they are read, and nothing is said of them before the
+checkpoint, which stands last, has been opened. A record in memory and one in a file take the same way.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
-
 from affidavit.crypto import cbor
-from affidavit.crypto import cbor_heads as heads
-from affidavit.crypto.chain import ChainFold, VerifiedEvents
-from affidavit.crypto.checkpoint import Checkpoint, VerifiedCheckpoint, open_checkpoint
-from affidavit.crypto.completeness import CompletenessFold
-from affidavit.crypto.container import FieldType, read_closed_map
-from affidavit.crypto.event import MAX_EVENT_BYTES
-from affidavit.crypto.failures import FailureCode, ProducerError, Tier, VerificationError
-from affidavit.crypto.findings import Finding, FindingKind, Findings
-from affidavit.crypto.governance import Governance, GovernanceFold
-from affidavit.crypto.hashing import leaf_hash
-from affidavit.crypto.keyring import Keyring, Trust
-from affidavit.crypto.merkle import RootBuilder
+from affidavit.crypto.byte_source import Read, reader_over
+from affidavit.crypto.checkpoint import VerifiedCheckpoint, open_checkpoint
+from affidavit.crypto.event_form import MAX_EVENT_BYTES
+from affidavit.crypto.failures import Tier
+from affidavit.crypto.keyring import Keyring
+from affidavit.crypto.record_fold import EventsCheck, RecordFold, require_root, require_size
+from affidavit.crypto.record_part import Checks
+from affidavit.crypto.record_reader import RecordReader
+from affidavit.crypto.record_verdict import (
+    RULES,
+    SIGNATURE,
+    THE_WORLD,
+    WENT_ON,
+    WHOSE_KEY,
+    VerifiedRecord,
+    VerifiedRun,
+)
+from affidavit.crypto.record_write import (
+    RecordWriter,
+    encode_record,
+    record_head,
+    record_tail,
+    write_record,
+)
 
-_FIELDS: Final = {"events": FieldType.BYTES_LIST, "checkpoint": FieldType.BYTES}
-
-WENT_ON: Final = "whether the run went on after this seal"
-THE_WORLD: Final = "whether the events describe what happened: that rests on the runtime that wrote them"
-WHOSE_KEY: Final = "whose key it is: the key id only spells out its own key, which is in no keyring given"
-SIGNATURE: Final = "who vouches for it: no signature was checked (L2)"
-RULES: Final = "whether actions were admitted and successes rest on checks (L4)"
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedRecord:
-    """A sealed run that verified.
-
-    Attributes:
-        events: The exact bytes of each event.
-        chain: What the structure check found: stream, first and last seq, last claimed time.
-        checkpoint: The signed origin, size and root; None below L2.
-        kid: The key id that signed; None below L2.
-        trust: Where trust in the key comes from; `none` below L2.
-        tier: The highest tier that was checked.
-        governance: What L4 found; None below L4.
-        findings: What was noticed without refusing.
-        complete: Whether the record reaches the end of its run; None in a foreign vocabulary.
-        not_checked: What this verification does not show, in plain words.
-    """
-
-    events: tuple[bytes, ...]
-    chain: VerifiedEvents
-    checkpoint: Checkpoint | None
-    kid: bytes | None
-    trust: Trust
-    tier: Tier
-    governance: Governance | None
-    findings: tuple[Finding, ...]
-    complete: bool | None
-    not_checked: tuple[str, ...]
-
-
-def record_head(count: int) -> bytes:
-    """Return the bytes of a record before its first event, for a writer that streams.
-
-    Each event follows as `cbor_heads.write_bytes`, then `record_tail`.
-
-    Raises:
-        ProducerError: `record.empty` for a count of 0.
-    """
-    if count < 1:
-        raise ProducerError(FailureCode.RECORD_EMPTY, "a record needs at least one event")
-    return heads.write_head(heads.MAP, 2) + heads.write_text("events") + heads.write_head(heads.ARRAY, count)
-
-
-def record_tail(checkpoint: bytes) -> bytes:
-    """Return the bytes of a record after its last event."""
-    return heads.write_text("checkpoint") + heads.write_bytes(checkpoint)
-
-
-def encode_record(events: Sequence[bytes], checkpoint: bytes) -> bytes:
-    """Return the sealed run of these events and this signed checkpoint.
-
-    Args:
-        events: The exact bytes of each event, in order.
-        checkpoint: The signed checkpoint over them.
-
-    Raises:
-        ProducerError: `record.empty` without events.
-    """
-    parts = [record_head(len(events))]
-    parts.extend(heads.write_bytes(event) for event in events)
-    parts.append(record_tail(checkpoint))
-    return b"".join(parts)
+# Everything about a sealed run can be had from here.
+__all__ = [
+    "RULES",
+    "SIGNATURE",
+    "THE_WORLD",
+    "WENT_ON",
+    "WHOSE_KEY",
+    "RecordWriter",
+    "VerifiedRecord",
+    "VerifiedRun",
+    "encode_record",
+    "record_head",
+    "record_tail",
+    "verify_record",
+    "verify_root",
+    "verify_run",
+    "write_record",
+]
 
 
 def verify_record(
@@ -102,14 +59,7 @@ def verify_record(
     max_event_bytes: int = MAX_EVENT_BYTES,
     max_depth: int = cbor.DEFAULT_MAX_DEPTH,
 ) -> VerifiedRecord:
-    """Verify a sealed run, up to a tier.
-
-    1. The container is the canonical closed map.
-    2. The checkpoint is signed by a key of the keyring, or by one that certifies itself (L2).
-    3. There are events, as many as the signed size (L2).
-    4. Each event is canonical, of one stream, in order (L1).
-    5. The events rebuild the signed root (L2).
-    6. The governance and ground truth rules hold (L4).
+    """Verify a sealed run that is in memory, up to a tier, and return its events with the verdict.
 
     Args:
         data: The record, and nothing more.
@@ -119,93 +69,131 @@ def verify_record(
         max_depth: How many containers an event may nest.
 
     Raises:
-        VerificationError: With the code of the first check that fails.
+        VerificationError: As `verify_run`.
     """
-    fields = read_closed_map(data, _FIELDS)
-    events, signed = fields.octet_strings("events"), fields.octets("checkpoint")
-    opened = open_checkpoint(signed, keyring) if tier >= Tier.L2 else None
-    _require_size(len(events), opened)
-    chain = ChainFold(max_event_bytes=max_event_bytes, max_depth=max_depth)
-    rules, completeness, builder = GovernanceFold(), CompletenessFold(), RootBuilder()
-    for event in events:
-        decoded = chain.add(event)
-        rules.add(decoded)
-        completeness.add(decoded["type"])
-        builder.add(leaf_hash(event))
-    _require_root(builder.root(), opened)
-    governance = rules.finish() if tier >= Tier.L4 else None
-    structure = chain.finish()
+    checks = Checks.up_to(tier, max_event_bytes=max_event_bytes, max_depth=max_depth)
+    events: list[bytes] = []
+    found = _verify(
+        RecordReader(reader_over(data), len(data), max_event_bytes=max_event_bytes),
+        keyring,
+        tier,
+        checks,
+        events,
+    )
     return VerifiedRecord(
+        found.chain,
+        found.checkpoint,
+        found.kid,
+        found.trust,
+        found.tier,
+        found.governance,
+        found.findings,
+        found.complete,
+        found.not_checked,
         events=tuple(events),
-        chain=structure,
-        checkpoint=opened.checkpoint if opened else None,
-        kid=opened.kid if opened else None,
-        trust=opened.trust if opened else Trust.NONE,
-        tier=Tier.L2 if tier is Tier.L3 else tier,
-        governance=governance,
-        findings=(
-            *structure.findings,
-            *_signer_findings(opened, structure, keyring),
-            *(governance.findings if governance else ()),
-        ),
-        complete=completeness.finish(),
-        not_checked=not_checked(opened, tier),
     )
 
 
-def not_checked(opened: VerifiedCheckpoint | None, tier: Tier) -> tuple[str, ...]:
-    """Return what a verification up to a tier leaves open, in plain words."""
-    gaps = [WENT_ON]
+def verify_run(
+    read: Read,
+    size: int,
+    keyring: Keyring,
+    *,
+    tier: Tier = Tier.L4,
+    max_event_bytes: int = MAX_EVENT_BYTES,
+    max_depth: int = cbor.DEFAULT_MAX_DEPTH,
+) -> VerifiedRun:
+    """Verify a sealed run of any size, up to a tier, in memory that does not grow with it.
+
+    1. The container is the canonical closed map.
+    2. The checkpoint is signed by a key of the keyring, or by one that certifies itself (L2).
+    3. There are events, as many as the signed size (L2).
+    4. Each event is canonical, of one stream, in order (L1).
+    5. The events rebuild the signed root (L2).
+    6. The governance and ground truth rules hold (L4).
+
+    Args:
+        read: Returns up to as many bytes as asked for, from the record's first to its last; what it raises comes out.
+        size: How many bytes the record has.
+        keyring: The keys trusted.
+        tier: Where to stop. A run has nothing that L3 checks, so L3 stops after L2.
+        max_event_bytes: The longest event accepted, in bytes.
+        max_depth: How many containers an event may nest.
+
+    Raises:
+        VerificationError: With the code of the first check that fails.
+    """
+    checks = Checks.up_to(tier, max_event_bytes=max_event_bytes, max_depth=max_depth)
+    reader = RecordReader(read, size, max_event_bytes=max_event_bytes)
+    return _verify(reader, keyring, tier, checks, None)
+
+
+def verify_root(
+    read: Read, size: int, keyring: Keyring, *, max_event_bytes: int = MAX_EVENT_BYTES
+) -> VerifiedCheckpoint:
+    """Return the checkpoint of a sealed run whose events rebuild the signed root; no event is looked into.
+
+    This is L2 without L1: that the events are canonical and in order, and keep any rule, stays open. It serves
+    where that was checked before and the bytes have travelled since.
+
+    Args:
+        read: As for `verify_run`.
+        size: As for `verify_run`.
+        keyring: The keys trusted.
+        max_event_bytes: The longest event accepted, in bytes.
+
+    Raises:
+        VerificationError: `record.*` or `sign.*`; `enc.decode` for an event that is too long.
+    """
+    checks = Checks(read=False, judged=False, max_event_bytes=max_event_bytes)
+    reader = RecordReader(read, size, max_event_bytes=max_event_bytes)
+    fold = _fold(reader, EventsCheck(checks, Tier.L2), None)
+    return conclude_root(reader, fold, keyring)
+
+
+def conclude(reader: RecordReader, fold: RecordFold, keyring: Keyring, tier: Tier) -> VerifiedRun:
+    """Return the verdict on a record that was read to its end, whoever folded its events.
+
+    Raises:
+        VerificationError: With the code of the first check that fails.
+    """
+    opened = _open(reader, keyring) if tier >= Tier.L2 else None
     if opened is None:
-        gaps.append(SIGNATURE)
-    elif opened.trust is Trust.SELF:
-        gaps.append(WHOSE_KEY)
-    if tier < Tier.L4:
-        gaps.append(RULES)
-    return (*gaps, THE_WORLD)
+        reader.checkpoint()
+        require_size(reader.count, None)
+    return fold.finish(opened, keyring)
 
 
-def _require_size(count: int, opened: VerifiedCheckpoint | None) -> None:
-    if count == 0:
-        raise VerificationError(FailureCode.RECORD_EMPTY, "the record carries no events")
-    if opened is not None and opened.checkpoint.size != count:
-        raise VerificationError(
-            FailureCode.RECORD_SIZE_MISMATCH,
-            f"{count} events are carried, {opened.checkpoint.size} are signed",
-            expected=opened.checkpoint.size,
-            actual=count,
-        )
+def conclude_root(reader: RecordReader, fold: RecordFold, keyring: Keyring) -> VerifiedCheckpoint:
+    """Return the checkpoint of a record that was read to its end, as `verify_root`.
+
+    Raises:
+        VerificationError: With the code of the first check that fails.
+    """
+    opened = _open(reader, keyring)
+    if fold.fault is not None:
+        raise fold.fault
+    require_root(fold.root(), opened)
+    return opened
 
 
-def _require_root(root: bytes, opened: VerifiedCheckpoint | None) -> None:
-    if opened is not None and opened.checkpoint.root != root:
-        raise VerificationError(
-            FailureCode.RECORD_ROOT_MISMATCH,
-            "the events do not rebuild the signed root",
-            expected=opened.checkpoint.root,
-            actual=root,
-        )
+def _verify(
+    reader: RecordReader, keyring: Keyring, tier: Tier, checks: Checks, keep: list[bytes] | None
+) -> VerifiedRun:
+    return conclude(reader, _fold(reader, EventsCheck(checks, tier), keep), keyring, tier)
 
 
-def _signer_findings(
-    opened: VerifiedCheckpoint | None, chain: VerifiedEvents, keyring: Keyring
-) -> tuple[Finding, ...]:
-    if opened is None:
-        return ()
-    findings = Findings()
-    if opened.checkpoint.origin != chain.stream:
-        findings.add(
-            FindingKind.ORIGIN_DIFFERS,
-            f"the signed origin is {opened.checkpoint.origin!r}, the stream is {chain.stream!r}",
-        )
-    entry = keyring.entry(opened.kid)
-    if entry is not None and entry.valid_from is not None and chain.last_time < entry.valid_from:
-        findings.add(
-            FindingKind.KEY_NOT_YET_VALID, "the last time that the record claims is before its key's validity"
-        )
-    if entry is not None and entry.valid_until is not None and chain.last_time > entry.valid_until:
-        findings.add(
-            FindingKind.KEY_NO_LONGER_VALID,
-            "the last time that the record claims is after its key's validity",
-        )
-    return findings.all()
+def _fold(reader: RecordReader, check: EventsCheck, keep: list[bytes] | None) -> RecordFold:
+    for events in reader.events():
+        check.add(events)
+        if keep is not None:
+            keep += events
+    if reader.too_long is not None:
+        check.refuse_too_long(reader.too_long[1])
+    return check.finish()
+
+
+def _open(reader: RecordReader, keyring: Keyring) -> VerifiedCheckpoint:
+    opened = open_checkpoint(reader.checkpoint(), keyring)
+    require_size(reader.count, opened)
+    return opened

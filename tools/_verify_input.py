@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from affidavit.crypto import cbor_heads as heads
-from affidavit.crypto.event import MAX_EVENT_BYTES
+from affidavit.crypto.event_form import MAX_EVENT_BYTES
 from affidavit.crypto.failures import AffidavitError, ProducerError, VerificationError
 from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.keyring_file import parse_keyring
@@ -20,7 +20,8 @@ from affidavit.crypto.keys import DID_KEY_PREFIX, VerifyingKey, parse_did_key
 
 KEYRING_VARIABLE: Final = "AFFIDAVIT_KEYRING"
 _PEEK_BYTES: Final = 1 << 16
-_MAX_PROOF_BYTES: Final = 4 * MAX_EVENT_BYTES
+# An event, two checkpoints at most, and the nodes of a path.
+_MAX_PROOF_BYTES: Final = MAX_EVENT_BYTES + (1 << 18)
 _MAX_KEY_FILE_BYTES: Final = 1 << 20
 _MAX_DEPTH: Final = 64
 

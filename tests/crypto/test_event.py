@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from affidavit.crypto import Envelope, FailureCode, ProducerError, decode_event, encode_event
-from affidavit.crypto.event import MAX_EVENT_BYTES, check_event
+from affidavit.crypto.event_check import check_event
+from affidavit.crypto.event_form import MAX_EVENT_BYTES
 from tests.crypto.samples import code_of, event
 from tests.crypto.strategies import NEARLY_CBOR, envelopes, shuffled
 

@@ -197,7 +197,7 @@ def test_governance_is_counted() -> None:
                 ("check.recorded", {"check": 1, "passed": True}),
             ),
             FindingKind.CONTRADICTING_CHECKS,
-            (1,),
+            (2,),
         ),
         (sealed([event(1, "dispatch.end", schema_version=2)]), FindingKind.NOT_JUDGED, (1,)),
         (sealed(events(5)[2:]), FindingKind.SEQ_GAP, (3,)),

@@ -113,7 +113,7 @@ def test_json_of_a_sealed_run(command: Command) -> None:
         "findings": [
             {
                 "kind": "open_call",
-                "detail": "an action was admitted and has no end on the record",
+                "detail": "call 1 was admitted and has no end on the record",
                 "count": 1,
                 "seqs": [2],
             }

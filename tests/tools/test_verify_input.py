@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from affidavit.crypto.event import MAX_EVENT_BYTES
+from affidavit.crypto.event_form import MAX_EVENT_BYTES
 from affidavit.tools import verify
 from affidavit.tools._verify_input import Kind, tell_kind
 from tests.crypto.samples import KEY, KID, events, sealed

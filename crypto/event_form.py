@@ -1,0 +1,26 @@
+"""The closed form of an event: its fields, their types and their one order.
+
+Encoding and checking read the same tables, so that they cannot come to disagree.
+"""
+
+from typing import Final
+
+from affidavit.crypto.cbor_order import encoded_rank
+
+# Guards memory: a decoded event can take seventy times the space of its bytes.
+MAX_EVENT_BYTES: Final = 1 << 20
+ACTORS: Final = frozenset({"agent", "human", "system"})
+
+REQUIRED: Final = ("stream", "seq", "time", "type", "actor", "payload", "schema_version")
+OPTIONAL: Final = ("causation_id", "origin_instance_id", "principal", "trace_id", "span_id")
+ORDER: Final = tuple(sorted(REQUIRED + OPTIONAL, key=encoded_rank))
+TYPES: Final[dict[str, type]] = {
+    "stream": str,
+    "seq": int,
+    "time": int,
+    "type": str,
+    "actor": str,
+    "payload": dict,
+    "schema_version": int,
+    **dict.fromkeys(OPTIONAL, str),
+}
