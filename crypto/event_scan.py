@@ -6,6 +6,7 @@ the careful way. Nothing is decoded here.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from affidavit.crypto import cbor_heads as heads
@@ -22,6 +23,23 @@ _ONE_BYTE_FROM: Final = 24
 _TWO_BYTES_FROM: Final = 256
 
 Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class EventRange:
+    """Where some of a record's events stand, for someone else to check.
+
+    Attributes:
+        index: Zero-based position of the first one.
+        count: How many.
+        start: Offset of the first one's head in the record.
+        end: Offset just after the last one.
+    """
+
+    index: int
+    count: int
+    start: int
+    end: int
 
 
 class EventTooLong(Exception):

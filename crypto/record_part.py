@@ -14,11 +14,10 @@ from affidavit.crypto.chain import ChainFold, ChainPart
 from affidavit.crypto.completeness import CompletenessFold
 from affidavit.crypto.event_check import too_long
 from affidavit.crypto.event_form import MAX_EVENT_BYTES
-from affidavit.crypto.event_scan import BATCH, EventTooLong, event_batches
+from affidavit.crypto.event_scan import BATCH, EventRange, EventTooLong, event_batches
 from affidavit.crypto.failures import FailureCode, Tier, VerificationError
 from affidavit.crypto.governance_steps import Step, read_step
 from affidavit.crypto.hashing import leaf_hashes, subtree_root
-from affidavit.crypto.record_reader import EventRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ Faults of the container come first in the order of checks, and one of decoding b
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
 from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.byte_source import ByteSource, Read
 from affidavit.crypto.cose import MAX_MESSAGE_BYTES
-from affidavit.crypto.event_scan import EventTooLong, event_batches, skip_events
+from affidavit.crypto.event_scan import EventRange, EventTooLong, event_batches, skip_events
 from affidavit.crypto.failures import FailureCode, VerificationError
 
 _EVENTS: Final = "events"
@@ -23,23 +22,6 @@ _MOST_FIELDS: Final = 16
 _LONGEST_NAME: Final = 256
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class EventRange:
-    """Where some of a record's events stand, for someone else to check.
-
-    Attributes:
-        index: Zero-based position of the first one.
-        count: How many.
-        start: Offset of the first one's head in the record.
-        end: Offset just after the last one.
-    """
-
-    index: int
-    count: int
-    start: int
-    end: int
 
 
 @final

@@ -5,7 +5,8 @@ Only regular files are read, and no more of one than an artifact of its kind can
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -56,15 +57,26 @@ _TELLING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """The bytes of a file, and what it is."""
+    """An open file, and what it is.
+
+    Attributes:
+        name: As it was given.
+        kind: What it is.
+        data: All of it that an artifact of its kind can need; empty for a run, which is read as it is checked.
+        descriptor: The open file.
+        size: How many bytes it had when it was opened.
+    """
 
     name: str
     kind: Kind
     data: bytes
+    descriptor: int
+    size: int
 
 
-def read_artifact(name: str, kind: Kind | None) -> Artifact:
-    """Return a file's bytes, and its kind where the caller did not say it.
+@contextmanager
+def open_artifact(name: str, kind: Kind | None) -> Iterator[Artifact]:
+    """Open a file, and tell what it is where the caller did not say it; it is closed at the end of the block.
 
     A file that cannot be an artifact is not read whole: a first part is enough to refuse it.
 
@@ -73,24 +85,28 @@ def read_artifact(name: str, kind: Kind | None) -> Artifact:
     """
     descriptor = _open_regular(name)
     try:
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            first = file.read(_PEEK_BYTES)
-            kind = kind or tell_kind(first)
-            limit = _limit(kind, first)
-            blocks, total = [first], len(first)
-            while total < limit and (block := file.read(min(limit - total, 1 << 20))):
-                blocks.append(block)
-                total += len(block)
+        size = os.fstat(descriptor).st_size
+        first = os.pread(descriptor, _PEEK_BYTES, 0)
+        kind = kind or tell_kind(first)
+        data = b"" if kind is Kind.RUN else _read_rest(descriptor, first, _limit(kind, first))
+        yield Artifact(name, kind, data, descriptor, size)
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror}") from error
-    return Artifact(name, kind, b"".join(blocks))
+    finally:
+        os.close(descriptor)
+
+
+def _read_rest(descriptor: int, first: bytes, limit: int) -> bytes:
+    blocks, total = [first], len(first)
+    while total < limit and (block := os.pread(descriptor, min(limit - total, 1 << 20), total)):
+        blocks.append(block)
+        total += len(block)
+    return b"".join(blocks)
 
 
 def _limit(kind: Kind, first: bytes) -> int:
     if not first or first[0] >> 5 not in (heads.MAP, heads.TAG):
         return len(first)
-    if kind is Kind.RUN:
-        return 1 << 62
     return MAX_EVENT_BYTES + 1 if kind is Kind.EVENTS else _MAX_PROOF_BYTES + 1
 
 

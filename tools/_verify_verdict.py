@@ -1,6 +1,6 @@
 """One artifact judged: crypto does it, and this keeps the answer in the shape that is printed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,8 +12,9 @@ from affidavit.crypto.failures import FailureCode, Tier, VerificationError
 from affidavit.crypto.findings import Finding
 from affidavit.crypto.governance import Governance
 from affidavit.crypto.keyring import Keyring, Trust, show_kid
-from affidavit.crypto.record import THE_WORLD, WENT_ON, WHOSE_KEY, verify_record
+from affidavit.crypto.record_verdict import THE_WORLD, WENT_ON, WHOSE_KEY
 from affidavit.tools._verify_input import Artifact, Kind
+from affidavit.tools._verify_run import verify_run_file
 
 REBUILT: Final = "whether any events lead to this root: a checkpoint carries none"
 REST: Final = "the other events of the run, and whether they keep the rules (L4)"
@@ -49,8 +50,18 @@ class Verdict:
         return self.verdict == "accept"
 
 
-def judge(artifact: Artifact, keyring: Keyring, tier: Tier) -> Verdict:
-    """Return the verdict on one artifact other than bare events. Never raises for what it holds."""
+def judge(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int | None = None) -> Verdict:
+    """Return the verdict on one artifact other than bare events. Never raises for what it holds.
+
+    Args:
+        artifact: The artifact.
+        keyring: The keys trusted.
+        tier: Where to stop.
+        jobs: How many processes check a run; None to choose by its size.
+
+    Raises:
+        OSError: A run cannot be read to its end.
+    """
     try:
         match artifact.kind:
             case Kind.CHECKPOINT:
@@ -60,17 +71,21 @@ def judge(artifact: Artifact, keyring: Keyring, tier: Tier) -> Verdict:
             case Kind.CONSISTENCY:
                 return _consistency(artifact, keyring)
             case _:
-                return _run(artifact, keyring, tier)
+                return _run(artifact, keyring, tier, jobs)
     except VerificationError as error:
         return _rejected(artifact.name, artifact.kind, error)
 
 
-def judge_events(artifacts: Sequence[Artifact]) -> Verdict:
-    """Return the verdict on files that together are one stream of events, one event in each (L1)."""
-    names = [artifact.name for artifact in artifacts]
-    file = names[0] if len(names) == 1 else names or None
+def judge_events(names: Sequence[str], events: Iterable[bytes]) -> Verdict:
+    """Return the verdict on files that together are one stream of events, one event in each (L1).
+
+    Args:
+        names: The files.
+        events: What they hold, read as it is asked for; what reading raises comes out.
+    """
+    file = names[0] if len(names) == 1 else list(names) or None
     try:
-        found = verify_events([artifact.data for artifact in artifacts])
+        found = verify_events(events)
     except VerificationError as error:
         return _rejected(file, Kind.EVENTS, error)
     return Verdict(
@@ -96,8 +111,8 @@ def _rejected(file: str | list[str] | None, kind: Kind, error: VerificationError
     )
 
 
-def _run(artifact: Artifact, keyring: Keyring, tier: Tier) -> Verdict:
-    found = verify_record(artifact.data, keyring, tier=tier)
+def _run(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int | None) -> Verdict:
+    found = verify_run_file(artifact, keyring, tier, jobs)
     signed = found.checkpoint
     return Verdict(
         artifact.name,
@@ -105,7 +120,7 @@ def _run(artifact: Artifact, keyring: Keyring, tier: Tier) -> Verdict:
         "accept",
         trust=found.trust,
         tier=found.tier,
-        events=len(found.events),
+        events=found.chain.count,
         size=signed.size if signed else None,
         root=signed.root.hex() if signed else None,
         kid=show_kid(found.kid) if found.kid is not None else None,

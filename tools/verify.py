@@ -7,19 +7,20 @@ Imports crypto and the standard library alone, so an auditor can run it beside n
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
 from typing import Final, Never
 
 from affidavit.crypto.failures import Tier
 from affidavit.crypto.keyring import Trust
-from affidavit.tools._verify_input import InputError, Kind, load_keyring, read_artifact
+from affidavit.tools._verify_input import InputError, Kind, load_keyring, open_artifact
 from affidavit.tools._verify_report import as_json, as_text, plain
 from affidavit.tools._verify_verdict import Verdict, judge, judge_events
 
 ACCEPTED, REJECTED, MISUSE, SELF_CERTIFIED, INTERRUPTED = 0, 1, 2, 3, 130
 # The worst of several files decides: a rejection outweighs a file that could not be read.
 _GRAVITY: Final = (REJECTED, MISUSE, SELF_CERTIFIED)
+_MOST_JOBS: Final = 64
 # The lowest tier that says anything about a kind.
 _LOWEST: Final = {
     Kind.EVENTS: Tier.L1,
@@ -90,21 +91,36 @@ def _run(arguments: argparse.Namespace) -> int:
     keyring = load_keyring(arguments.key, arguments.keyring, any_kid=arguments.any_kid)
     tier = Tier(arguments.tier)
     if kind is Kind.EVENTS:
-        verdict = judge_events([read_artifact(name, kind) for name in arguments.files])
+        verdict = judge_events(arguments.files, _events(arguments.files))
         return _say(verdict, as_one_json=arguments.json)
     codes = [ACCEPTED]
     for name in arguments.files:
         try:
-            artifact = read_artifact(name, kind)
-            _require_tier(name, artifact.kind, tier)
+            with open_artifact(name, kind) as artifact:
+                _require_tier(name, artifact.kind, tier)
+                if artifact.kind is Kind.EVENTS:
+                    verdict = judge_events([name], [artifact.data])
+                else:
+                    verdict = judge(artifact, keyring, tier, arguments.jobs)
         except InputError as error:
             _complain(error)
             codes.append(MISUSE)
             continue
-        is_events = artifact.kind is Kind.EVENTS
-        verdict = judge_events([artifact]) if is_events else judge(artifact, keyring, tier)
         codes.append(_say(verdict, as_one_json=arguments.json))
     return next((code for code in _GRAVITY if code in codes), ACCEPTED)
+
+
+def _events(names: Sequence[str]) -> Iterator[bytes]:
+    for name in names:
+        with open_artifact(name, Kind.EVENTS) as artifact:
+            data = artifact.data
+        yield data
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {_MOST_JOBS}")
+    return int(text)
 
 
 def _require_tier(name: str, kind: Kind, tier: Tier) -> None:
@@ -152,6 +168,12 @@ def _parser() -> argparse.ArgumentParser:
         dest="kind",
         choices=list(Kind),
         help="what the files are, where their content is not to tell; events: all files are one stream",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=_jobs,
+        metavar="N",
+        help="check a run in N processes; by default in two where it is large",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object per file")
     return parser

@@ -255,7 +255,7 @@ def test_an_interrupt_is_exit_130(command: Command, monkeypatch: pytest.MonkeyPa
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(verify, "read_artifact", interrupted)
+    monkeypatch.setattr(verify, "open_artifact", interrupted)
     assert command.run(command.file(RUN)) == 130
 
 

@@ -1,0 +1,199 @@
+"""Several processes on one record: this one finds the events and joins the parts, others check ranges beside it.
+
+Processes are started anew, never forked: a fork of a program that has threads can hang. They sit in a process
+group of their own, so that Ctrl-C reaches this process alone, and they never outlive the block that started
+them. A process that dies costs time and nothing else: what it owed is checked here.
+"""
+
+import errno
+import os
+import select
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, final
+
+from affidavit.crypto.event_scan import BATCH, EventRange
+from affidavit.crypto.failures import VerificationError
+from affidavit.crypto.record_part import Checks, Part, parts_of
+from affidavit.crypto.record_reader import RecordReader
+from affidavit.crypto.record_wire import decode_part
+from affidavit.tools._verify_worker import LENGTH, pack_checks, pack_request, reader_at
+
+# Some tens of milliseconds of work, so that no process waits long for another at the end.
+RANGE: Final = 4 * BATCH
+_AHEAD: Final = 2  # ranges that a process has at hand, so that it never waits for the next
+_MOST_HELD: Final = 64  # finished ranges that wait for an earlier one
+_READ_BYTES: Final = 1 << 16
+_PROGRAM: Final = (
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from affidavit.tools._verify_worker import main; main(int(sys.argv[1]), sys.argv[2])"
+)
+
+
+class ChangedError(OSError):
+    """The file no longer holds what it did when its events were found."""
+
+
+@final
+class Worker:
+    """One process, and the ranges that it owes."""
+
+    def __init__(self, descriptor: int, checks: Checks) -> None:
+        """Start it on an open file."""
+        isolation = ["-I"] if sys.flags.isolated else []
+        # Its own copies of what this process imports, from the same places, whatever the current folder holds.
+        command = [
+            sys.executable,
+            *isolation,
+            "-c",
+            _PROGRAM,
+            str(descriptor),
+            pack_checks(checks),
+            *sys.path,
+        ]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            pass_fds=(descriptor,),
+            process_group=0,
+        )
+        self._buffer = bytearray()
+        self._parts: list[Part] = []
+        self._is_alive = True
+        self.owed: deque[EventRange] = deque()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it takes another range now."""
+        return self._is_alive and len(self.owed) < _AHEAD
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether an answer can still come."""
+        return self._is_alive and bool(self.owed)
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable once an answer comes."""
+        assert self._process.stdout is not None  # noqa: S101 - it was asked for above
+        return self._process.stdout.fileno()
+
+    def send(self, where: EventRange) -> None:
+        """Ask for a range. Never waits: a request fits into any pipe."""
+        self.owed.append(where)
+        try:
+            assert self._process.stdin is not None  # noqa: S101 - as above
+            self._process.stdin.write(pack_request(where))
+        except OSError:
+            self._is_alive = False
+
+    def receive(self) -> Iterator[tuple[EventRange, list[Part]]]:
+        """Take in what has come, and yield the ranges that are finished by it."""
+        block = os.read(self.fileno(), _READ_BYTES)
+        if not block:
+            self._is_alive = False
+            return
+        self._buffer += block
+        while len(self._buffer) >= LENGTH.size:
+            (length,) = LENGTH.unpack_from(self._buffer)
+            end = LENGTH.size + length
+            if len(self._buffer) < end:
+                return
+            data = bytes(self._buffer[LENGTH.size : end])
+            del self._buffer[:end]
+            if data:
+                self._parts.append(decode_part(data))
+            else:
+                parts, self._parts = self._parts, []
+                yield self.owed.popleft(), parts
+
+    def stop(self) -> None:
+        """End it, whatever it does, and wait until it is gone."""
+        self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process.wait()
+
+
+@final
+class Workers:
+    """The processes on one file. Used as a block, at whose end none of them is left."""
+
+    def __init__(self, descriptor: int, checks: Checks, count: int) -> None:
+        """Prepare `count` processes on an open file; they start with the block."""
+        self._descriptor = descriptor
+        self._checks = checks
+        self._count = count
+        self._workers: list[Worker] = []
+
+    def __enter__(self) -> "Workers":
+        try:
+            for _ in range(self._count if sys.executable else 0):
+                self._workers.append(Worker(self._descriptor, self._checks))
+        except OSError:
+            # No room for another process: fewer do the same work.
+            pass
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def parts(self, reader: RecordReader) -> Iterator[Part]:
+        """Yield the parts of a record in order.
+
+        Raises:
+            VerificationError: `record.decode`, from the reader.
+            ChangedError: The file changed while it was read.
+            OSError: It cannot be read.
+        """
+        finished: dict[int, list[Part]] = {}
+        due = 0
+        for where in reader.ranges(RANGE):
+            worker = next((worker for worker in self._workers if worker.has_room), None)
+            if worker is not None:
+                worker.send(where)
+            else:
+                finished[where.index] = self._check(where)
+            self._collect(finished, wait=len(finished) > _MOST_HELD)
+            while due in finished:
+                yield from finished.pop(due)
+                due += RANGE
+        while self._collect(finished, wait=True) or finished:
+            while due in finished:
+                yield from finished.pop(due)
+                due += RANGE
+
+    def _collect(self, finished: dict[int, list[Part]], *, wait: bool) -> bool:
+        # Takes in what has come; True where there was something to wait for.
+        awaited = [worker for worker in self._workers if worker.is_awaited]
+        if awaited:
+            poll = select.poll()
+            for worker in awaited:
+                poll.register(worker, select.POLLIN)
+            ready = {descriptor for descriptor, _ in poll.poll(None if wait else 0)}
+            for worker in awaited:
+                if worker.fileno() in ready:
+                    finished |= {where.index: parts for where, parts in worker.receive()}
+        for worker in self._workers:
+            while worker.owed and not worker.is_awaited:
+                where = worker.owed.popleft()
+                finished[where.index] = self._check(where)
+        return bool(awaited)
+
+    def _check(self, where: EventRange) -> list[Part]:
+        try:
+            return list(parts_of(reader_at(self._descriptor, where.start), where, self._checks))
+        except VerificationError as error:
+            raise ChangedError(errno.ESTALE, "it changed while it was read") from error
+
+    def _stop(self) -> None:
+        for worker in self._workers:
+            worker.stop()
