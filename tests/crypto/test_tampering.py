@@ -68,21 +68,20 @@ def test_every_single_bit_flip_of_a_checkpoint_is_refused(ring: Callable[[], Key
     assert all(code_of(verify_checkpoint, data, ring()) for data in flips(CHECKPOINT))
 
 
-def test_every_single_bit_flip_of_an_event_proof_is_refused() -> None:
-    """Whether the event stands at a full or at the ragged edge of the tree."""
-    for index in range(3):
-        proof = event_proof(index)
-        assert code_of(verify_event_proof, proof, keyring()) is None
-        assert all(code_of(verify_event_proof, data, keyring()) for data in flips(proof))
+@pytest.mark.parametrize("index", [0, 2])
+def test_every_single_bit_flip_of_an_event_proof_is_refused(index: int) -> None:
+    """Whether the event stands in a full or at the ragged edge of the tree."""
+    proof = event_proof(index)
+    assert code_of(verify_event_proof, proof, keyring()) is None
+    assert all(code_of(verify_event_proof, data, keyring()) for data in flips(proof))
 
 
 def test_every_single_bit_flip_of_a_consistency_proof_is_refused() -> None:
-    """Both signed checkpoints, every node, and the container; from a full tree and from a ragged one."""
+    """Both signed checkpoints, every node, and the container."""
     built = tree(events(5))
-    for old in (2, 3):
-        proof = encode_consistency_proof(checkpoint(built), built.consistency(old, 5), checkpoint(built, old))
-        assert code_of(verify_consistency, proof, keyring()) is None
-        assert all(code_of(verify_consistency, data, keyring()) for data in flips(proof))
+    proof = encode_consistency_proof(checkpoint(built), built.consistency(3, 5), checkpoint(built, 3))
+    assert code_of(verify_consistency, proof, keyring()) is None
+    assert all(code_of(verify_consistency, data, keyring()) for data in flips(proof))
 
 
 def test_parts_of_two_proofs_do_not_mix() -> None:

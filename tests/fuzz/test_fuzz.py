@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.environment import ROOT, SOAK, require_venv
 from tests.fuzz.targets import TARGETS, seeds
 
-RUNS = 0 if SOAK else 3000
+RUNS = 0 if SOAK else 2000
 SECONDS = 60 if SOAK else 20
 
 
