@@ -138,10 +138,10 @@ class Mission:
         """Judge a turn that asked for no tool. An answer that is empty or was cut short is no answer."""
         conversation = self._ledger.conversation
         if conversation.stop_reason == "max_tokens":
-            return self._stalled(
-                f"the answer was cut off at {self._spec.max_output_tokens} output tokens",
-                FaultClass.BUDGET_EXCEEDED,
-            )
+            # The model's own limit may be lower than the goal's, so only what was counted is said.
+            usage = conversation.turn_usage
+            where = f"after {usage.output_tokens} output tokens" if usage else "at a limit of output tokens"
+            return self._stalled(f"the answer was cut off {where}", FaultClass.BUDGET_EXCEEDED)
         if not conversation.last_text.strip():
             return self._stalled("the model ended its turn without an answer", FaultClass.TERMINAL)
         return GoalStatus(Phase.CONVERGED, conversation.last_text, conversation.turn)

@@ -5,13 +5,13 @@ Text from a model or a tool is escaped first, so that it can move no cursor and 
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Final, final
 
 from affidavit.actors.event_json import to_json_line
 from affidavit.actors.events import Event, Kind
 from affidavit.tools._verify_report import plain
+from affidavit.tools.cells import columns, cut_cells, wrap
 from affidavit.tools.event_words import words_of
 from affidavit.tools.terminal import Style, Tone
 from affidavit.tools.words import Words
@@ -66,18 +66,18 @@ class Transcript:
 def _wrapped(texts: Iterable[str], width: int | None) -> Iterator[str]:
     for text in texts:
         clean = plain(text.expandtabs(4))
-        if width is None or len(clean) <= width:
+        if width is None:
             yield clean
         else:
-            yield from textwrap.wrap(clean, width, drop_whitespace=True, replace_whitespace=False)
+            yield from wrap(clean, width)
 
 
 def _fold(text: str, room: int) -> str:
     """Return a text on one line, cut to the room there is, saying how long it was if it was cut."""
     line = " ".join(text.split())
-    if len(line) <= room:
+    if columns(line) <= room:
         return line
     tail = f" ... ({len(text):,} characters)"
     if len(tail) > room // 2:
         tail = "..."
-    return line[: room - len(tail)] + tail
+    return cut_cells(line, room - len(tail)) + tail

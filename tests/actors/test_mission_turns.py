@@ -143,8 +143,12 @@ async def test_an_error_message_of_any_length_is_recorded_cut(autojump_clock: tr
     [
         (ModelReply(""), "without an answer", FaultClass.TERMINAL),
         (ModelReply(" \n\t "), "without an answer", FaultClass.TERMINAL),
-        (ModelReply("Half a sen", (), "max_tokens"), "cut off at 1024", FaultClass.BUDGET_EXCEEDED),
-        (ModelReply("", (), "max_tokens"), "cut off at 1024", FaultClass.BUDGET_EXCEEDED),
+        (
+            ModelReply("Half a sen", (), "max_tokens", Usage(9, 3)),
+            "cut off after 3 output tokens",
+            FaultClass.BUDGET_EXCEEDED,
+        ),
+        (ModelReply("", (), "max_tokens"), "cut off at a limit", FaultClass.BUDGET_EXCEEDED),
     ],
 )
 async def test_no_answer_is_not_taken_for_one(
