@@ -6,6 +6,7 @@ compared with the owner's over another way than the one the key came by.
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -78,7 +79,7 @@ def trust(
     _print_one(made[0], f"Trusted in {path}:", as_json=as_json)
     if not as_json:
         print("Compare the fingerprint with the key's owner, over another way than the one the key came by.")
-        print(f"  affidavit verify --keyring {path} FILE")
+        print(f"  affidavit verify --keyring {shlex.quote(str(path))} FILE")
     return _OK
 
 
