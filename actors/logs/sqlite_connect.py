@@ -25,6 +25,7 @@ from affidavit.actors.logs.sqlite_place import (
     make_file,
     make_folder,
 )
+from affidavit.actors.logs.sqlite_room import has_room
 from affidavit.actors.logs.sqlite_schema import (
     create_tables,
     is_busy,
@@ -277,4 +278,6 @@ def _check_kind(store: Path) -> None:
 def _opening_failure(error: sqlite3.Error, store: Path) -> StoreUnusable | LogLocked:
     if is_busy(error):
         return LogLocked(f"the store {store} is locked by another process")
+    if primary_code(error) == sqlite3.SQLITE_IOERR and not has_room(store):
+        return StoreUnusable(f"there is no room to open the store {store}")
     return unusable(error, store)

@@ -108,7 +108,7 @@ FAULTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULTS)
 def test_whatever_the_system_refuses_no_acknowledged_row_is_lost(tmp_path: Path, kind: str) -> None:
-    """Each write, and each sync, failed in turn: the errors are sentences, the store opens again, and goes on."""
+    """S6, E5: each write, and each sync, failed in turn: the errors are sentences, the store opens again, and goes on."""
     stores = [tmp_path / str(number) for number in range(len(FAULTS[kind]))]
     with ThreadPoolExecutor(2) as pool:
         said = list(pool.map(_run, stores, FAULTS[kind]))

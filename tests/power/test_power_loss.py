@@ -105,7 +105,7 @@ def _faults(tmp_path: Path, level: str, synchronous: Synchronous, states: int) -
 
 @pytest.mark.slow
 def test_no_acknowledged_row_is_lost_with_the_power(tmp_path: Path) -> None:
-    """With full syncs: every state that may be left opens, is sound, holds every acknowledged row, and can be written to."""
+    """S10: every state that may be left opens, is sound, holds every acknowledged row, and can be written to."""
     assert _faults(tmp_path, "FULL", Synchronous.FULL, STATES) == []
 
 

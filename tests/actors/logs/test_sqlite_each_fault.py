@@ -94,7 +94,7 @@ def _stored(path: Path) -> dict[str, list[bytes]]:
 async def test_each_statement_failed_in_turn(
     plan: Plan, monkeypatch: pytest.MonkeyPatch, code: int, how: How
 ) -> None:
-    """No acknowledged row is missing, none is there twice, none that was called not written is; the store goes on afterwards."""
+    """S1, S6: no acknowledged row is missing, none is there twice, none that was called not written is; the store goes on."""
     monkeypatch.setattr(sqlite_store, "CHECKPOINT_PAGES", 10)
     number, failed = 0, True
     while failed:

@@ -17,7 +17,7 @@ ROUNDS = 1500 if SOAK else 100
 
 @pytest.mark.slow
 def test_no_kill_loses_an_acknowledged_row_or_reuses_a_seq(tmp_path: Path) -> None:
-    """After each of two hundred kills (thousands in a soak) all acknowledged rows are there, dense, and the index agrees."""
+    """S1, S10: after each of 200 kills (thousands in a soak) all acknowledged rows are there, dense, and the index agrees."""
     commands = [
         [
             sys.executable,
