@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+_MISUSE = 2
 _INTERRUPTED = 130
 
 
@@ -20,10 +21,23 @@ def main() -> int:
     """
     try:
         _occupy_standard_streams()
-        return _dispatch(sys.argv[1:])
+        code = _dispatch(sys.argv[1:])
+        sys.stdout.flush()
+    except OSError as error:
+        # A command answers for its own files; what arrives here is that its words could not be written.
+        return _unwritable(error)
     except KeyboardInterrupt:
         # Only while the libraries are being imported; each command has an answer of its own.
         return _INTERRUPTED
+    return code
+
+
+def _unwritable(error: OSError) -> int:
+    # What is still in Python's buffer is written once more when it ends; there it must not fail again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if not isinstance(error, BrokenPipeError):
+        print(f"affidavit: standard output cannot be written: {error.strerror or error}", file=sys.stderr)
+    return _MISUSE
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -53,6 +67,8 @@ def _occupy_standard_streams() -> None:
         except OSError:
             # The lowest free number is given out, and all below this one are taken.
             os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 if __name__ == "__main__":

@@ -169,8 +169,9 @@ class Demo:
 
     def _next(self, run_id: str, files: _Files) -> None:
         key = self._signer.public_key
-        self._say.scene(8, "Left in the folder below: the record, the proof, four tampered copies.")
-        self._say.line("   Next: a real model; this record checked; checked by another project's tool.")
+        self._say.scene(8, "Left in the folder below: the record, its proof, tampered copies, the store.")
+        self._say.line("   Next: a real model (see README); this record checked; checked by another")
+        self._say.line("   project's tool (pip install provetrail):")
         self._say.command('affidavit run "Summarise this project" --model local --workspace .')
         self._say.command(f"affidavit verify {shlex.quote(str(files.record))} --key {key.did_key}={key.hex}")
         self._say.command(f"python -m provetrail {shlex.quote(str(files.record))} {key.hex}")
