@@ -44,14 +44,14 @@ class Figures:
 
 
 def alternate(
-    ours: Callable[[], float], baseline: Callable[[], float], rounds: int = ROUNDS
+    ours: Callable[[], float], baseline: Callable[[], float], rounds: int | None = None
 ) -> tuple[float, float, float]:
     """Measure two rates in turns, each once beforehand to warm up.
 
     Args:
         ours: Does the work and returns its rate; more is better.
         baseline: The same for what it is compared with.
-        rounds: How often each is measured.
+        rounds: How often each is measured; `ROUNDS` times by default.
 
     Returns:
         The median of the rounds' ratios, then the medians of both rates.
@@ -59,7 +59,7 @@ def alternate(
     ours()
     baseline()
     pairs = []
-    for number in range(rounds):
+    for number in range(rounds or ROUNDS):
         first, second = (ours, baseline) if number % 2 else (baseline, ours)
         one, two = first(), second()
         pairs.append((one, two) if first is ours else (two, one))
