@@ -97,13 +97,17 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
             return await _conduct(setting, log, key.open(), MissionConfig(model, toolbox), start)
 
 
+def _parking(name: str) -> str:
+    return f"{name}: the run is being parked; a second one does not wait for that."
+
+
 async def _conduct(setting: Setting, log: Log, signer: Signer, config: MissionConfig, start: Start) -> int:
     failures: list[Exception] = []
     narrator = Narrator(
         Output(), Transcript(style_of(sys.stdout), as_json=setting.as_json), after=setting.after
     )
     last_words = f"To go on with the run:\n{setting.resume_line}"
-    async with open_interrupts(lambda: last_words) as interrupts:
+    async with open_interrupts(_parking, lambda: last_words) as interrupts:
         with interrupts.scope:
             async with open_host(
                 log, signer=signer, on_failure=lambda _, error: failures.append(error)

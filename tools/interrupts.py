@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM while a run is going: the first one parks it within the grace, a second one does not wait.
+"""Ctrl-C, SIGTERM and a closed terminal while a command is at work: the first one stops it in good order, a second one at once.
 
-Only the commands that drive a run use this. The others read, and simply stop.
+Only the commands that wait for a run use this. The others read what there is, and simply stop.
 """
 
 from __future__ import annotations
@@ -33,23 +33,35 @@ class Interrupts:
 
 
 @asynccontextmanager
-async def open_interrupts(last_words: Callable[[], str]) -> AsyncIterator[Interrupts]:
+async def open_interrupts(
+    first_words: Callable[[str], str], last_words: Callable[[], str]
+) -> AsyncIterator[Interrupts]:
     """Listen for signals for the length of the block; what they may cancel is entered with `with interrupts.scope`.
 
     Args:
+        first_words: Said when the first signal comes, given its name: what happens now.
         last_words: Said when a second signal ends the process: how to resume.
 
     Raises:
         BaseException: The body's own exception, as itself.
     """
     interrupts = Interrupts()
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    heard = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        # Under `nohup` a closed terminal is meant to be nothing.
+        heard.append(signal.SIGHUP)
+    with trio.open_signal_receiver(*heard) as signals:
         async with open_owned_nursery() as nursery:
-            nursery.start_soon(_listen, signals, interrupts, last_words)
+            nursery.start_soon(_listen, signals, interrupts, first_words, last_words)
             yield interrupts
 
 
-async def _listen(signals: AsyncIterator[int], interrupts: Interrupts, last_words: Callable[[], str]) -> None:
+async def _listen(
+    signals: AsyncIterator[int],
+    interrupts: Interrupts,
+    first_words: Callable[[str], str],
+    last_words: Callable[[], str],
+) -> None:
     async for number in signals:
         if interrupts.happened:
             notice(last_words())
@@ -57,5 +69,5 @@ async def _listen(signals: AsyncIterator[int], interrupts: Interrupts, last_word
             # resumes the run closes what it leaves open.
             os._exit(INTERRUPTED)
         interrupts.name = signal.Signals(number).name
-        notice(f"{interrupts.name}: the run is being parked; a second one does not wait for that.")
+        notice(first_words(interrupts.name))
         interrupts.scope.cancel(reason=f"{interrupts.name} was received")

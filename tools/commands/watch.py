@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 from typing import Annotated, Final, final
 
 import trio
@@ -18,7 +19,8 @@ from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.projection import Projection, reduce
 from affidavit.actors.subscription import Subscription
 from affidavit.actors.watch import watch as subscribe
-from affidavit.tools.errors import CONVERGED, notice
+from affidavit.tools.errors import CONVERGED, INTERRUPTED, notice
+from affidavit.tools.interrupts import open_interrupts
 from affidavit.tools.options import AsJson, RunId, Store
 from affidavit.tools.output import Output
 from affidavit.tools.place import place_of
@@ -83,15 +85,20 @@ async def watch(
             # What is not shown is folded all the same: the end may lie before the place where this begins.
             state.apply(decode(row.data))
         async with subscribe(log, whole_id, after) as events:
-            try:
-                await _show(events, state, follow=follow, as_json=as_json)
-            except KeyboardInterrupt:
-                notice(f"stopped watching; the run is not affected. To go on: --after {events.cursor}")
-                raise
+            words = partial(_farewell, events)
+            async with open_interrupts(lambda _: words(), words) as interrupts:
+                with interrupts.scope:
+                    await _show(events, state, follow=follow, as_json=as_json)
+    if interrupts.happened:
+        return INTERRUPTED
     if not state.is_over:
         words = sealed_words(state.status)
         notice(f"the run has ended, and nobody seals and checks it ({words}); `affidavit seal` does that")
     return CONVERGED
+
+
+def _farewell(events: Subscription) -> str:
+    return f"stopped watching; the run is not affected. To go on: --after {events.cursor}"
 
 
 async def _show(events: Subscription, state: Followed, *, follow: bool, as_json: bool) -> None:
