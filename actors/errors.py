@@ -54,6 +54,10 @@ class LogClosed(LogError):
     """The log was closed before this operation began. Nothing was written."""
 
 
+class StoreDamaged(LogError):
+    """A row holds another event than its place says: somebody changed the store. `affidavit fsck` tells what else is wrong."""
+
+
 class StoreUnusable(LogError):
     """The store cannot be opened: not a store, made by a newer version, unreadable, or not writable."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from affidavit.actors.codec import decode
 from affidavit.actors.errors import SealRefused, UnknownRun
 from affidavit.actors.events import Event, Kind
-from affidavit.actors.history import rows
+from affidavit.actors.history import event_of, rows
 from affidavit.actors.logs.port import LogReader, Row
 from affidavit.actors.run_state import size_of
 from affidavit.crypto.event_proof import encode_event_proof
@@ -52,6 +51,7 @@ async def export(log: LogReader, run_id: str, file: BinaryIO) -> Exported:
     Raises:
         UnknownRun: There is no such run.
         SealRefused: The run was never sealed.
+        StoreDamaged: The seal is that of another run.
         OSError: The file could not be written.
     """
     run = await _sealed_run(log, run_id)
@@ -94,7 +94,7 @@ async def _sealed_run(log: LogReader, run_id: str) -> _SealedRun:
     if not stored:
         raise UnknownRun(f"there is no run {run_id}")
     for row in reversed(stored):
-        event = decode(row.data)
+        event = event_of(row, run_id)
         if event.kind == Kind.RECORD_SEALED:
             if not 1 <= size_of(event) < event.seq:
                 raise SealRefused(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from affidavit.actors.codec import decode
+from affidavit.actors.codec import view
+from affidavit.actors.errors import StoreDamaged
 from affidavit.actors.events import Event
 from affidavit.actors.logs.port import LogReader, Row
+from affidavit.crypto.event import decode_event
 
 
 async def history(log: LogReader, run_id: str) -> tuple[Event, ...]:
@@ -12,11 +14,27 @@ async def history(log: LogReader, run_id: str) -> tuple[Event, ...]:
 
     Raises:
         VerificationError: A stored row is not one canonical event.
+        StoreDamaged: A row holds another event than its place says.
         LogError: The log could not be read.
 
     Cancellation: a checkpoint per batch of rows.
     """
-    return tuple(decode(row.data) for row in await rows(log, run_id))
+    return tuple(event_of(row, run_id) for row in await rows(log, run_id))
+
+
+def event_of(row: Row, run_id: str) -> Event:
+    """Return the event that a row of a run holds, having checked that it belongs there.
+
+    Raises:
+        VerificationError: The row is not one canonical event.
+        StoreDamaged: It is an event of another run, or of another place in this one.
+    """
+    envelope = decode_event(row.data)
+    if (envelope.stream, envelope.seq) != (run_id, row.seq):
+        raise StoreDamaged(
+            f"the store is damaged: row {row.seq} of run {run_id} holds event {envelope.seq} of run {envelope.stream}"
+        )
+    return view(envelope)
 
 
 async def rows(log: LogReader, run_id: str, *, upto: int | None = None) -> tuple[Row, ...]:

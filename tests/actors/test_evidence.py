@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from affidavit.actors.buses.memory import MemoryBus
-from affidavit.actors.errors import SealRefused, UnknownRun
+from affidavit.actors.codec import encode
+from affidavit.actors.errors import SealRefused, StoreDamaged, UnknownRun
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.evidence import Exported, export, prove
 from affidavit.actors.goal import Phase
-from affidavit.actors.history import rows
+from affidavit.actors.history import history, rows
 from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.logs.port import Entry
 from affidavit.actors.sealer import open_sealer
 from affidavit.actors.session import open_session
 from affidavit.actors.signers.memory import MemorySigner
@@ -135,3 +137,14 @@ async def test_a_seal_that_does_not_cover_earlier_events_is_none(size: object) -
     with pytest.raises(SealRefused, match="does not cover"):
         await export(log, RUN, file)
     assert file.getvalue() == b""
+
+
+async def test_rows_of_another_run_are_not_taken_for_this_ones() -> None:
+    """Rows that were moved under another run's id are refused when they are read and when they are exported."""
+    log = MemoryLog()
+    bytes_of = encode(Event(Kind.SESSION_STARTED, text="x"), stream="theirs", seq=1, time=1)
+    await log.append([Entry("ours", 0, (bytes_of,))])
+    with pytest.raises(StoreDamaged, match="row 1 of run ours holds event 1 of run theirs"):
+        await history(log, "ours")
+    with pytest.raises(StoreDamaged, match="of run theirs"):
+        await export(log, "ours", BytesIO())

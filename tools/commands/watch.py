@@ -11,10 +11,9 @@ import trio
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from affidavit.actors.codec import decode
 from affidavit.actors.directory import find_run
 from affidavit.actors.events import Event, Kind
-from affidavit.actors.history import rows
+from affidavit.actors.history import event_of, rows
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.projection import Projection, reduce
 from affidavit.actors.subscription import Subscription
@@ -83,7 +82,7 @@ async def watch(
         state = Followed()
         for row in await rows(log, whole_id, upto=after):
             # What is not shown is folded all the same: the end may lie before the place where this begins.
-            state.apply(decode(row.data))
+            state.apply(event_of(row, whole_id))
         async with subscribe(log, whole_id, after) as events:
             words = partial(_farewell, events)
             async with open_interrupts(lambda _: words(), words) as interrupts:
