@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from affidavit.actors.errors import SealRefused, UnknownRun
+from affidavit.actors.errors import SealRefused, StoreDamaged, UnknownRun
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import event_of, rows
 from affidavit.actors.logs.port import LogReader, Row
 from affidavit.actors.run_state import size_of
 from affidavit.crypto.event_proof import encode_event_proof
 from affidavit.crypto.hashing import leaf_hash
-from affidavit.crypto.merkle import Tree
+from affidavit.crypto.merkle import RootBuilder, Tree
 from affidavit.crypto.record import encode_record
 
 
@@ -51,7 +51,7 @@ async def export(log: LogReader, run_id: str, file: BinaryIO) -> Exported:
     Raises:
         UnknownRun: There is no such run.
         SealRefused: The run was never sealed.
-        StoreDamaged: The seal is that of another run.
+        StoreDamaged: The stored events are no longer those that were sealed.
         OSError: The file could not be written.
     """
     run = await _sealed_run(log, run_id)
@@ -71,6 +71,7 @@ async def prove(log: LogReader, run_id: str, seq: int) -> bytes:
     Raises:
         UnknownRun: There is no such run.
         SealRefused: No seal covers that event.
+        StoreDamaged: The stored events are no longer those that were sealed.
     """
     run = await _sealed_run(log, run_id)
     size = size_of(run.seal)
@@ -100,8 +101,28 @@ async def _sealed_run(log: LogReader, run_id: str) -> _SealedRun:
                 raise SealRefused(
                     f"the record.sealed event at seq {event.seq} does not cover events before it"
                 )
-            return _SealedRun(stored, event, _octets(event, "checkpoint"))
+            return _unchanged(_SealedRun(stored, event, _octets(event, "checkpoint")), run_id)
     raise SealRefused(f"run {run_id} was never sealed")
+
+
+def _unchanged(run: _SealedRun, run_id: str) -> _SealedRun:
+    """Return the run if its rows still give the root that was signed.
+
+    What is handed over as evidence must not be found out to be none by whoever gets it.
+
+    Raises:
+        StoreDamaged: They do not.
+    """
+    size = size_of(run.seal)
+    builder = RootBuilder()
+    for row in run.stored[:size]:
+        builder.add(leaf_hash(row.data))
+    if builder.root() != _octets(run.seal, "root"):
+        raise StoreDamaged(
+            f"events 1 to {size} of run {run_id} no longer give the root that was signed: the store was changed "
+            "after the seal, and `affidavit fsck` tells where"
+        )
+    return run
 
 
 def _octets(event: Event, key: str) -> bytes:

@@ -38,11 +38,19 @@ def event_of(row: Row, run_id: str) -> Event:
 
 
 async def rows(log: LogReader, run_id: str, *, upto: int | None = None) -> tuple[Row, ...]:
-    """Return a run's stored rows 1..upto, all that there are by default."""
+    """Return a run's stored rows 1..upto, all that there are by default.
+
+    Raises:
+        StoreDamaged: One is missing.
+        LogError: The log could not be read.
+    """
     found: list[Row] = []
     while upto is None or len(found) < upto:
         batch = await log.read(run_id, len(found))
         if not batch:
             break
+        for seq, row in enumerate(batch, len(found) + 1):
+            if row.seq != seq:
+                raise StoreDamaged(f"the store is damaged: event {seq} of run {run_id} is missing")
         found.extend(batch)
     return tuple(found[:upto])

@@ -18,7 +18,7 @@ from affidavit.actors.evidence import Exported, export, prove
 from affidavit.actors.goal import Phase
 from affidavit.actors.history import history, rows
 from affidavit.actors.logs.memory import MemoryLog
-from affidavit.actors.logs.port import Entry
+from affidavit.actors.logs.port import Entry, Row
 from affidavit.actors.sealer import open_sealer
 from affidavit.actors.session import open_session
 from affidavit.actors.signers.memory import MemorySigner
@@ -148,3 +148,32 @@ async def test_rows_of_another_run_are_not_taken_for_this_ones() -> None:
         await history(log, "ours")
     with pytest.raises(StoreDamaged, match="of run theirs"):
         await export(log, "ours", BytesIO())
+
+
+@pytest.mark.parametrize("take", ["export", "prove"])
+async def test_what_was_changed_after_its_seal_is_not_handed_over(take: str) -> None:
+    """A row changed behind the runtime's back is found before a record or a proof is written."""
+    whole, log = MemoryLog(), MemoryLog()
+    await sealed_run(whole, SPEAK)
+    stored = [row.data for row in await rows(whole, RUN)]
+    stored[0] = encode(Event(Kind.SESSION_STARTED, text="something else"), stream=RUN, seq=1, time=1)
+    await log.append([Entry(RUN, 0, tuple(stored))])
+    file = BytesIO()
+    with pytest.raises(StoreDamaged, match="no longer give the root"):
+        await (export(log, RUN, file) if take == "export" else prove(log, RUN, 2))
+    assert file.getvalue() == b""
+
+
+async def test_a_missing_row_is_noticed_by_whoever_reads_the_run() -> None:
+    """A log that skips a seq is damaged, and reading the run's history says which event is missing."""
+
+    class Gap:
+        """A reader that has lost the second row."""
+
+        async def read(self, stream: str, after_seq: int = 0, limit: int = 256) -> tuple[Row, ...]:
+            return tuple(row for row in await whole.read(stream, after_seq, limit) if row.seq != 2)
+
+    whole = MemoryLog()
+    await sealed_run(whole, SPEAK)
+    with pytest.raises(StoreDamaged, match="event 2 of run"):
+        await history(Gap(), RUN)  # type: ignore[arg-type]  # only reading is asked of it

@@ -84,8 +84,8 @@ async def watch(
             # What is not shown is folded all the same: the end may lie before the place where this begins.
             state.apply(event_of(row, whole_id))
         async with subscribe(log, whole_id, after) as events:
-            words = partial(_farewell, events)
-            async with open_interrupts(lambda _: words(), words) as interrupts:
+            farewell = partial(_farewell, events)
+            async with open_interrupts(lambda _: farewell(), farewell) as interrupts:
                 with interrupts.scope:
                     await _show(events, state, follow=follow, as_json=as_json)
     if interrupts.happened:
