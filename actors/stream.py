@@ -1,6 +1,6 @@
 """The one writer of one stream: it alone knows the tip, gives each event its seq and time, and makes it durable.
 
-Order of one append: encode under the next seqs, make durable, advance the tip, tell the observers, wake the bus. Between the
+Order of one append: encode under the next seqs, make durable, advance the tip, tell observers and readers, wake the bus. Between the
 durable write and the last of these there is no await, so nothing can be cancelled half-way. A crash after the write leaves a
 longer log than any reader was told of, which the next reader finds; a crash before it leaves nothing.
 """
@@ -22,6 +22,7 @@ from affidavit.actors.errors import WriterFenced
 from affidavit.actors.events import RECORD_KINDS, TERMINAL_KINDS, Event, Kind
 from affidavit.actors.logs.port import Entry, Log
 from affidavit.actors.subscription import Readers, Subscription
+from affidavit.actors.tail import Tail
 from affidavit.actors.text import recordable
 from affidavit.crypto.failures import ProducerError
 
@@ -70,7 +71,8 @@ class Stream:
         self._tip = tip
         self._turnstile = trio.Lock()
         self._observers: list[Callable[[Committed], None]] = []
-        self.readers = Readers(has_floor=has_floor)
+        self._tail = Tail(tip)
+        self.readers = Readers(has_floor=has_floor, tail=self._tail)
 
     @property
     def id(self) -> str:
@@ -139,6 +141,7 @@ class Stream:
     def _tell(self, committed: Committed) -> None:
         for observer in self._observers:
             observer(committed)
+        self._tail.publish(committed.events, sum(map(len, committed.rows)), keep=len(self.readers) > 0)
         try:
             self._bus.publish(events_subject(self._id))
         except Exception:

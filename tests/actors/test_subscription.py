@@ -12,7 +12,8 @@ from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Row
-from affidavit.actors.subscription import Closed
+from affidavit.actors.subscription import Closed, Readers
+from affidavit.actors.tail import WINDOW_EVENTS
 from affidavit.crypto.failures import VerificationError
 from tests.actors.fakes import Fault, FaultLog, SilentBus
 from tests.actors.runtimes import RUN, available, collected, new_stream, take
@@ -160,18 +161,24 @@ async def test_a_bus_that_ends_ends_readers_without_a_floor() -> None:
 
 
 async def test_a_bus_that_ends_leaves_readers_with_a_floor_going() -> None:
-    """The floor alone carries them on."""
-    bus = MemoryBus()
-    stream = await new_stream(MemoryLog(), bus)
+    """The tail carries them on with what the stream's own writer appends, and the floor with what it does not know of."""
+    bus, log = MemoryBus(), MemoryLog()
+    stream = await new_stream(log, bus)
     async with stream.subscribe() as events:
         bus.close()
         async with collected(events) as found:
             published = await stream.append(said(1))
             await trio.testing.wait_all_tasks_blocked()
-            assert found == []
-            stream.readers.tick()
+            assert tuple(found) == published
+            await (await new_stream(log)).append(said(2))
             await trio.testing.wait_all_tasks_blocked()
             assert tuple(found) == published
+            stream.readers.check(1)
+            await trio.testing.wait_all_tasks_blocked()
+            assert tuple(found) == published, "the log holds no more than the readers were told of"
+            stream.readers.check(2)
+            await trio.testing.wait_all_tasks_blocked()
+            assert [event.text for event in found] == ["1", "2"]
         assert events.closed is None
 
 
@@ -183,6 +190,7 @@ async def test_a_closed_log_closes_a_reader_with_reason_and_cursor() -> None:
     async with stream.subscribe() as events:
         await anext(events)
         log.closed = True
+        stream.readers.tick()
         with pytest.raises(StopAsyncIteration):
             await anext(events)
         assert events.closed == Closed("the log was closed", 1)
@@ -206,28 +214,103 @@ async def test_a_row_that_is_no_event_fails_only_the_read_that_reaches_it() -> N
         assert events.cursor == 2
 
 
+class Counting(FaultLog):
+    """Counts the reads.
+
+    Attributes:
+        reads: How many there were.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(MemoryLog())
+        self.reads = 0
+
+    async def read(self, stream: str, after_seq: int = 0, limit: int = DEFAULT_READ_LIMIT) -> tuple[Row, ...]:
+        self.reads += 1
+        return await super().read(stream, after_seq, limit)
+
+
 async def test_many_wakes_are_one_read() -> None:
-    """A burst of wakes costs a waiting reader one look at the log."""
-    reads = 0
-
-    class Counting(FaultLog):
-        async def read(
-            self, stream: str, after_seq: int = 0, limit: int = DEFAULT_READ_LIMIT
-        ) -> tuple[Row, ...]:
-            nonlocal reads
-            reads += 1
-            return await super().read(stream, after_seq, limit)
-
-    stream = await new_stream(Counting(MemoryLog()))
-    async with stream.subscribe() as events:
+    """A burst of wakes costs a reader in another process one look at the log."""
+    log = Counting()
+    stream = await new_stream(log)
+    readers = Readers(has_floor=True)
+    async with readers.subscribe(log, MemoryBus(), RUN, 0) as events:
         await available(events)
-        reads = 0
+        log.reads = 0
         for number in range(20):
             await stream.append(said(number))
         for _ in range(20):
             events.wake()
         assert len(await available(events)) == 20
-        assert reads == 2, "one that finds the events, one that finds no more"
+        assert log.reads == 2, "one that finds the events, one that finds no more"
+
+
+async def test_readers_that_keep_up_share_what_was_decoded_once_and_never_read_the_log() -> None:
+    """The hot path: the very same events reach the writer's caller and every reader, from memory."""
+    log = Counting()
+    stream = await new_stream(log)
+    async with stream.subscribe() as one, stream.subscribe() as other:
+        assert await available(one) == await available(other) == []
+        log.reads = 0
+        for number in range(50):
+            (event,) = await stream.append(said(number))
+            assert (await anext(one)) is event
+            assert (await other.next_batch())[0] is event
+        assert log.reads == 0
+
+
+async def test_a_reader_that_fell_out_of_the_window_reads_the_log_and_comes_back() -> None:
+    """S3: it is slowed, and misses nothing: what the window lost comes from the log, then the tail serves it again."""
+    log = Counting()
+    stream = await new_stream(log)
+    async with stream.subscribe() as slow, stream.subscribe() as quick:
+        published = [*await stream.append(said(0))]
+        assert await anext(slow) == published[0]
+        for number in range(WINDOW_EVENTS + 7):
+            published += await stream.append(said(number))
+            await quick.next_batch()
+        log.reads = 0
+        assert [published[0], *await available(slow)] == published
+        assert 0 < log.reads <= 2 + len(published) // DEFAULT_READ_LIMIT
+        log.reads = 0
+        published += await stream.append(said(-1))
+        assert await available(slow) == published[-1:]
+        assert log.reads == 0
+        assert slow.cursor == len(published)
+
+
+async def test_batches_hold_all_that_is_at_hand_and_share_the_cursor_with_single_events() -> None:
+    """Each batch is as long as it can be; an event is in one of them or was taken alone, never both."""
+    stream = await new_stream(MemoryLog())
+    published = await stream.append(*map(said, range(5)))
+    async with stream.subscribe() as events:
+        assert await anext(events) == published[0]
+        assert await events.next_batch() == published[1:]
+        later = [await stream.append(said(number), said(-number)) for number in range(3)]
+        assert await events.next_batch() == sum(later, ())
+        assert events.cursor == 11
+        await stream.append(said(7))
+        stream.readers.end_all("closing time")
+        assert [[event.text for event in batch] async for batch in events.batches()] == [["7"]]
+        assert await events.next_batch() == ()
+        assert events.closed == Closed("closing time", 12)
+
+
+@pytest.mark.parametrize("as_batches", [True, False])
+async def test_a_reader_with_everything_at_hand_lets_others_run(*, as_batches: bool) -> None:
+    """A checkpoint comes with each batch: an endless supply starves nobody, and a cancelled reader ends."""
+    stream = await new_stream(MemoryLog())
+    async with stream.subscribe() as events:
+        await available(events)
+        for _ in range(3):
+            await stream.append(said(1))
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await (events.next_batch() if as_batches else anext(events))
+            assert scope.cancelled_caught
+        assert events.cursor == 0
+        assert len(await available(events)) == 3
 
 
 async def test_a_thousand_readers_go_on_beside_one_that_is_stuck() -> None:

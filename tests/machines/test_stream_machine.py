@@ -85,6 +85,11 @@ class Reader:
     got: list[str] = field(default_factory=list)
 
 
+async def tick(stream: Stream, tip: int) -> None:
+    """Do what the poll floor does."""
+    stream.readers.check(tip)
+
+
 class StreamMachine(RuleBasedStateMachine):
     """See the module's docstring."""
 
@@ -193,6 +198,13 @@ class StreamMachine(RuleBasedStateMachine):
             assert closed.reason == "the log was closed"
             self.come_back(reader)
 
+    @rule()
+    @precondition(lambda self: not self.log.closed)
+    def floor(self) -> None:
+        """The poll floor of the streams finds what nobody was told of."""
+        for stream in (self.stream, *self.former):
+            self.loop.do(partial(tick, stream, len(self.published)))
+
     @rule(reader=readers)
     def come_back(self, reader: Reader) -> None:
         """A reader drops and connects again at its cursor, to whichever stream is there now."""
@@ -229,6 +241,8 @@ class StreamMachine(RuleBasedStateMachine):
         """In the end each reader, woken by the floor alone, has all of it."""
         try:
             self.log.reopen()
+            for stream in (self.stream, *self.former):
+                self.loop.do(partial(tick, stream, len(self.published)))
             for reader in self.open:
                 if reader.events.closed is None:
                     reader.got += [event.text for event in self.loop.do(partial(available, reader.events))]
