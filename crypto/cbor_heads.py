@@ -21,6 +21,11 @@ _ONE_BYTE: Final = 24
 _WIDTHS: Final = {_ONE_BYTE: 1, 25: 2, 26: 4, 27: 8}
 _MINIMUM: Final = {_ONE_BYTE: _ONE_BYTE, 25: 1 << 8, 26: 1 << 16, 27: 1 << 32}
 _INDEFINITE: Final = 31
+# From an item's first byte to the next item, for heads of one byte; 0 for longer ones.
+_STRIDES: Final = tuple(
+    0 if first & 0x1F >= _ONE_BYTE else 1 + (first & 0x1F if first >> 5 in (BYTES, TEXT) else 0)
+    for first in range(256)
+)
 
 
 class Head(NamedTuple):
@@ -145,11 +150,15 @@ def has_more_items(data: bytes, limit: int) -> bool:
 
     What is not well-formed is counted as far as it goes.
     """
-    pos = 0
+    pos, strides = 0, _STRIDES
     try:
         for _ in range(limit):
-            head = read_head(data, pos)
-            pos = head.end + (head.arg if head.major in (BYTES, TEXT) else 0)
-    except VerificationError:
+            stride = strides[data[pos]]
+            if stride:
+                pos += stride
+            else:
+                head = read_head(data, pos)
+                pos = head.end + (head.arg if head.major in (BYTES, TEXT) else 0)
+    except (IndexError, VerificationError):
         return False
     return pos < len(data)

@@ -5,6 +5,8 @@ signed is never handed on as fact: events are judged as they are read, and nothi
 checkpoint, which stands last, has been opened. A record in memory and one in a file take the same way.
 """
 
+from typing import Final
+
 from affidavit.crypto import cbor
 from affidavit.crypto.byte_source import Read, reader_over
 from affidavit.crypto.checkpoint import VerifiedCheckpoint, open_checkpoint
@@ -49,6 +51,9 @@ __all__ = [
     "verify_run",
     "write_record",
 ]
+
+# What `verify_root` does with each event.
+ROOT_ALONE: Final = Checks(read=False, judged=False)
 
 
 def verify_record(
@@ -128,9 +133,7 @@ def verify_run(
     return _verify(reader, keyring, tier, checks, None)
 
 
-def verify_root(
-    read: Read, size: int, keyring: Keyring, *, max_event_bytes: int = MAX_EVENT_BYTES
-) -> VerifiedCheckpoint:
+def verify_root(read: Read, size: int, keyring: Keyring) -> VerifiedCheckpoint:
     """Return the checkpoint of a sealed run whose events rebuild the signed root; no event is looked into.
 
     This is L2 without L1: that the events are canonical and in order, and keep any rule, stays open. It serves
@@ -140,14 +143,12 @@ def verify_root(
         read: As for `verify_run`.
         size: As for `verify_run`.
         keyring: The keys trusted.
-        max_event_bytes: The longest event accepted, in bytes.
 
     Raises:
-        VerificationError: `record.*` or `sign.*`; `enc.decode` for an event that is too long.
+        VerificationError: `record.*` or `sign.*`; `enc.decode` for an event that is too long to be held.
     """
-    checks = Checks(read=False, judged=False, max_event_bytes=max_event_bytes)
-    reader = RecordReader(read, size, max_event_bytes=max_event_bytes)
-    fold = _fold(reader, EventsCheck(checks, Tier.L2), None)
+    reader = RecordReader(read, size, max_event_bytes=MAX_EVENT_BYTES)
+    fold = _fold(reader, EventsCheck(Tier.L2, ROOT_ALONE), None)
     return conclude_root(reader, fold, keyring)
 
 
@@ -180,7 +181,7 @@ def conclude_root(reader: RecordReader, fold: RecordFold, keyring: Keyring) -> V
 def _verify(
     reader: RecordReader, keyring: Keyring, tier: Tier, checks: Checks, keep: list[bytes] | None
 ) -> VerifiedRun:
-    return conclude(reader, _fold(reader, EventsCheck(checks, tier), keep), keyring, tier)
+    return conclude(reader, _fold(reader, EventsCheck(tier, checks), keep), keyring, tier)
 
 
 def _fold(reader: RecordReader, check: EventsCheck, keep: list[bytes] | None) -> RecordFold:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import final
 
 from affidavit.crypto.chain import ChainFold, VerifiedEvents
-from affidavit.crypto.checkpoint import VerifiedCheckpoint
+from affidavit.crypto.checkpoint import VerifiedCheckpoint, open_checkpoint
 from affidavit.crypto.completeness import CompletenessFold
 from affidavit.crypto.event_check import too_long
 from affidavit.crypto.event_scan import BATCH
@@ -111,14 +111,25 @@ class EventsCheck:
 
     Each call of `add` costs about as much as its events; thirty-two to sixty-four of them take well under a
     millisecond. Nothing of an event is kept.
+
+    Attributes:
+        count: How many events were handed over.
     """
 
-    __slots__ = ("_checks", "_fold", "_part")
+    __slots__ = ("_checks", "_fold", "_part", "_tier", "count")
 
-    def __init__(self, checks: Checks, tier: Tier) -> None:
-        self._checks = checks
+    def __init__(self, tier: Tier = Tier.L4, checks: Checks | None = None) -> None:
+        """Begin.
+
+        Args:
+            tier: Where to stop.
+            checks: What to do with each event; what the tier asks for by default.
+        """
+        self._tier = tier
+        self._checks = Checks.up_to(tier) if checks is None else checks
         self._fold = RecordFold(tier)
-        self._part = PartFold(checks, 0)
+        self._part = PartFold(self._checks, 0)
+        self.count = 0
 
     @property
     def fault(self) -> VerificationError | None:
@@ -127,6 +138,7 @@ class EventsCheck:
 
     def add(self, events: Sequence[bytes]) -> None:
         """Take the next events. Never raises for what they hold."""
+        self.count += len(events)
         if self.fault is not None:
             return
         for piece in pieces(events, self._part.count):
@@ -146,6 +158,16 @@ class EventsCheck:
             self._fold.add(self._part.finish())
             self._part = PartFold(self._checks, self._part.next_index)
         return self._fold
+
+    def conclude(self, checkpoint: bytes, keyring: Keyring) -> VerifiedRun:
+        """Return the verdict on the events and a signed checkpoint, as on a record that carries them.
+
+        Raises:
+            VerificationError: With the code of the first check that fails, in the order of `record.verify_run`.
+        """
+        opened = open_checkpoint(checkpoint, keyring) if self._tier >= Tier.L2 else None
+        require_size(self.count, opened)
+        return self.finish().finish(opened, keyring)
 
 
 def require_size(count: int, opened: VerifiedCheckpoint | None) -> None:

@@ -1,5 +1,6 @@
 """Events: the bytes of an envelope, both ways, and every fault of either."""
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from affidavit.crypto import Envelope, FailureCode, ProducerError, decode_event, encode_event
+from affidavit.crypto.cbor import MAX_ITEMS
+from affidavit.crypto.cbor_heads import ARRAY, write_head
 from affidavit.crypto.event_check import check_event
 from affidavit.crypto.event_form import MAX_EVENT_BYTES
 from tests.crypto.samples import code_of, event
@@ -102,3 +105,31 @@ def test_an_event_over_the_limit_is_refused_unless_the_limit_is_raised() -> None
     data = event(1, payload={"text": "x" * 100})
     assert code_of(decode_event, data, max_bytes=100) == FailureCode.ENC_DECODE
     assert code_of(decode_event, data, max_bytes=len(data)) is None
+
+
+def wide(items: int) -> bytes:
+    """An event whose payload is one list of so many empty lists, which cost a byte each on the wire and many in memory."""
+    base = encode_event(Envelope("s", 1, 0, "t", "agent", {"x": []}))
+    return base.replace(b"\x61x\x80", b"\x61x" + write_head(ARRAY, items) + b"\x80" * items)
+
+
+def test_an_event_of_too_many_items_is_refused_before_it_is_built() -> None:
+    """What a megabyte of empty lists would take in memory is never taken, and no producer makes such an event."""
+    assert code_of(check_event, wide(MAX_ITEMS)) is None
+    for items in (2 * MAX_ITEMS + 1, MAX_EVENT_BYTES - 100):
+        data = wide(items)
+        tracemalloc.start()
+        try:
+            assert code_of(check_event, data) == FailureCode.ENC_DECODE
+            assert tracemalloc.get_traced_memory()[1] < 2_000_000
+        finally:
+            tracemalloc.stop()
+    with pytest.raises(ProducerError):
+        encode_event(Envelope("s", 1, 0, "t", "agent", {"x": [[]] * (MAX_ITEMS + 1)}))
+
+
+def test_a_long_text_is_no_crowd_of_items() -> None:
+    """The longest event allowed is accepted where its bytes are one text, and refused where they are not well-formed."""
+    longest = encode_event(Envelope("s", 1, 0, "t", "agent", {"x": "y" * (MAX_EVENT_BYTES - 100)}))
+    assert code_of(check_event, longest) is None
+    assert code_of(check_event, longest[:-40] + bytes(40)) is not None
