@@ -7,12 +7,16 @@ failing the reader. The salt that blinds each leaf is added here and never shown
 
 from __future__ import annotations
 
+from dataclasses import fields
+from enum import StrEnum
 from hashlib import sha256
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, cast
 
-from affidavit.actors.events import NO_DETAIL, ActorType, Event, Kind, Usage
+from affidavit.actors.events import NO_DETAIL, ActorType, Detail, Event, Kind, Usage
 from affidavit.actors.ids import new_salt
+from affidavit.crypto.cbor_order import reorder
 from affidavit.crypto.event import Envelope, decode_event, encode_event
 
 STORED_TYPES: Final[dict[str, str]] = {
@@ -62,11 +66,28 @@ _USAGE_KEYS: Final = {
     "cache_write_tokens": "cacheWriteTokens",
 }
 # Written even when empty or false, because their absence would say something else.
-_ALWAYS: Final[dict[str, tuple[str, ...]]] = {
-    Kind.ASSISTANT: ("text",),
-    Kind.CONVERGED: ("text",),
-    Kind.EGRESS_DECISION: ("allowed",),
+_ALWAYS: Final[dict[str, tuple[tuple[str, object], ...]]] = {
+    Kind.ASSISTANT: (("text", ""),),
+    Kind.CONVERGED: (("text", ""),),
+    Kind.EGRESS_DECISION: (("allowed", False),),
 }
+
+_NAMED: Final[tuple[tuple[dict[str, str], type], ...]] = (
+    (_TEXT_KEYS, str),
+    (_INT_KEYS, int),
+    (_BOOL_KEYS, bool),
+)
+_FIELDS: Final = tuple((key, plain) for names, plain in _NAMED for key in names.values())
+_TYPE_OF_KEY: Final[dict[str, type]] = dict(_FIELDS)
+_VALUES: Final = attrgetter(*(name for names, _ in _NAMED for name in names))
+# What a payload value may be so that it is certainly read back as the very same.
+# `dataclasses.replace` costs as much as decoding: it checks by name, and a frozen class writes each field by way of `object`.
+_READ_SLOTS: Final = attrgetter(*(item.name for item in fields(Event)))
+_WRITE_SLOTS: Final = tuple(getattr(Event, item.name).__set__ for item in fields(Event))
+_WRITE_PLACE: Final = tuple(
+    getattr(Event, name).__set__ for name in ("kind", "seq", "time", "actor", "detail", "args_digest")
+)
+_SCALARS: Final = frozenset({str, bytes, int, bool, type(None)})
 
 
 def actor_of(kind: str) -> ActorType:
@@ -99,20 +120,20 @@ def payload_of(event: Event) -> dict[str, object]:
     Raises:
         ValueError: `detail` holds a key and value that a reader would take for a field of the event.
     """
-    always = _ALWAYS.get(event.kind, ())
     payload: dict[str, object] = {}
-    for names, plain in ((_TEXT_KEYS, str), (_INT_KEYS, int), (_BOOL_KEYS, bool)):
-        for name, key in names.items():
-            value = getattr(event, name)
-            if value or name in always:
-                # The encoder takes exact types alone; a member of a string enumeration is a plain string here.
-                payload[key] = plain(value)
+    for (key, plain), value in zip(_FIELDS, _VALUES(event), strict=True):
+        if value:
+            # The encoder takes exact types alone; a member of a string enumeration is a plain string here.
+            payload[key] = value if value.__class__ is plain else plain(value)
+    for key, empty in _ALWAYS.get(event.kind, ()):
+        payload.setdefault(key, empty)
     if event.usage is not None:
         payload["usage"] = usage_payload(event.usage)
-    clash = sorted(key for key, value in event.detail.items() if key in payload or _is_owned(key, value))
-    if clash:
-        raise ValueError(f"detail repeats the payload keys {clash}")
-    payload.update(event.detail)
+    if event.detail:
+        clash = sorted(key for key, value in event.detail.items() if key in payload or _is_owned(key, value))
+        if clash:
+            raise ValueError(f"detail repeats the payload keys {clash}")
+        payload.update(event.detail)
     return payload
 
 
@@ -145,6 +166,55 @@ def encode(event: Event, *, stream: str, seq: int, time: int) -> bytes:
     )
 
 
+def record(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, Event]:
+    """Return the canonical bytes of one event, and the event as readers will see it.
+
+    What readers see is not decoded where it is known without that: most events are recorded exactly as they were given.
+
+    Args:
+        event: As for `encode`.
+        stream: As for `encode`.
+        seq: As for `encode`.
+        time: As for `encode`.
+
+    Raises:
+        ProducerError: As `encode`.
+        ValueError: As `encode`.
+    """
+    data = encode(event, stream=stream, seq=seq, time=time)
+    detail = _same_detail(event.detail)
+    if detail is None or event.kind == Kind.TOOL_CALL:  # whose digest needs the salt
+        return data, decode(data)
+    seen: Event = object.__new__(Event)
+    for write, value in zip(_WRITE_SLOTS, _READ_SLOTS(event), strict=True):
+        # A member of a string enumeration is read back as the plain string it is.
+        write(seen, str(value) if isinstance(value, StrEnum) else value)
+    for write, value in zip(
+        _WRITE_PLACE,
+        (_kind(stored_type(event.kind)), seq, time, str(actor_of(event.kind)), detail, b""),
+        strict=True,
+    ):
+        write(seen, value)
+    return data, seen
+
+
+def _same_detail(detail: Detail) -> Detail | None:
+    """Return a detail as it will be read back, in canonical order and apart from the caller's own; None if that is not plain."""
+    if not detail:
+        return NO_DETAIL
+    found: dict[str, object] = {}
+    for key in reorder(tuple(detail)) or detail:
+        value = detail[key]
+        if type(value) is dict:
+            if not _SCALARS.issuperset(map(type, value.values())):
+                return None
+            value = {inner: value[inner] for inner in reorder(tuple(value)) or value}
+        elif type(value) not in _SCALARS:
+            return None
+        found[key] = value
+    return MappingProxyType(found)
+
+
 def decode(data: bytes) -> Event:
     """Return the event that a stored row holds.
 
@@ -159,7 +229,7 @@ def view(envelope: Envelope) -> Event:
     rest = dict(envelope.payload)
     salt = rest.pop("salt", None)
     fields: dict[str, object] = {}
-    for names, wanted in ((_TEXT_KEYS, str), (_INT_KEYS, int), (_BOOL_KEYS, bool)):
+    for names, wanted in _NAMED:
         for name, key in names.items():
             if type(rest.get(key)) is wanted:
                 fields[name] = rest.pop(key)
@@ -175,6 +245,7 @@ def view(envelope: Envelope) -> Event:
         principal=envelope.principal,
         causation_id=envelope.causation_id,
         detail=MappingProxyType(rest) if rest else NO_DETAIL,
+        schema_version=envelope.schema_version,
         args_digest=_args_digest(salt, fields) if envelope.type == Kind.TOOL_CALL else b"",
         **fields,  # type: ignore[arg-type]  # each value was checked against its field's own type above
     )
@@ -195,10 +266,7 @@ def _is_owned(key: str, value: object) -> bool:
         return True
     if key == "usage":
         return _usage(value) is not None
-    return any(
-        key in names.values() and type(value) is wanted
-        for names, wanted in ((_TEXT_KEYS, str), (_INT_KEYS, int), (_BOOL_KEYS, bool))
-    )
+    return _TYPE_OF_KEY.get(key) is type(value)
 
 
 def _args_digest(salt: object, fields: dict[str, object]) -> bytes:

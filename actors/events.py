@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 Detail = Mapping[str, object]
+SCHEMA_VERSION: Final = 1
 NO_DETAIL: Final[Detail] = MappingProxyType({})
 
 
@@ -139,6 +140,7 @@ class Event:
         detail: Whatever else the payload holds, by payload key.
         args_digest: For a recorded tool.call, the SHA-256 over its salt and its input that the admission of the call is bound
             to. Derived on reading, never a payload key of the call itself.
+        schema_version: The version of the vocabulary it was written in.
     """
 
     kind: str
@@ -169,6 +171,7 @@ class Event:
     causation_id: str = ""
     detail: Detail = field(default_factory=lambda: NO_DETAIL)
     args_digest: bytes = field(default=b"", compare=False, repr=False)
+    schema_version: int = field(default=SCHEMA_VERSION, compare=False, repr=False)
 
     @property
     def fault(self) -> str:

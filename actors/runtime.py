@@ -15,7 +15,7 @@ import trio
 
 from affidavit.actors.conversation import fold
 from affidavit.actors.errors import LogError, RunFinished
-from affidavit.actors.events import FaultClass
+from affidavit.actors.events import SCHEMA_VERSION, FaultClass
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import LogReader
@@ -49,9 +49,16 @@ class MissionExecutor:
         """Return the goal's mission, standing where its stream stands.
 
         Raises:
-            ResumeRefused: The stream holds no goal.
+            ResumeRefused: The stream holds no goal, or events of a version that this program does not know.
         """
-        conversation = fold(await history(log, key.name))
+        events = await history(log, key.name)
+        newer = next((event for event in events if event.schema_version != SCHEMA_VERSION), None)
+        if newer is not None:
+            raise ResumeRefused(
+                f"event {newer.seq} of run {key.name} is of schema version {newer.schema_version}, and this program "
+                f"continues runs of version {SCHEMA_VERSION} only"
+            )
+        conversation = fold(events)
         return Mission(self._config, conversation, self._observer or reporter)
 
 

@@ -42,7 +42,10 @@ example:
 
 
 def default_store() -> Path:
-    """Return the folder that holds runs and keys: $XDG_DATA_HOME/affidavit, or ~/.local/share/affidavit."""
+    """Return the folder that holds runs and keys: $AFFIDAVIT_STORE, $XDG_DATA_HOME/affidavit, or ~/.local/share/affidavit."""
+    named = os.environ.get("AFFIDAVIT_STORE")
+    if named:
+        return Path(named)
     home = os.environ.get("XDG_DATA_HOME")
     # The base directory specification says to ignore a path that is not absolute.
     base = Path(home) if home and Path(home).is_absolute() else Path.home() / ".local" / "share"

@@ -31,6 +31,8 @@ Evidence:
   prove ID SEQ       write the proof of one single event, to hand over alone
   verify FILE        check a record or a proof; needs no store and no network
   keys new | show    make this store's signing key, or show its public half
+  keys trust | revoke | list
+                     keep the public keys that you trust, in a file of your own
 
 Keeping it safe:
   fsck               check the whole store against its own seals

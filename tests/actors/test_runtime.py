@@ -9,9 +9,11 @@ import trio.testing
 from affidavit.actors.errors import LogFull, ResumeRefused
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalSpec, Phase
+from affidavit.actors.logs.port import Entry
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import ModelReply
 from affidavit.actors.runtime import MissionExecutor, open_runtime
+from affidavit.crypto.event import Envelope, encode_event
 from tests.actors.mission_kit import DONE, RUN, FreeModel, KeptLog, WriterOfLists, replies
 
 KEY = GoalKey(RUN)
@@ -139,3 +141,23 @@ async def test_no_step_follows_an_append_that_failed() -> None:
             await runtime.submit(SPEC, writer)
             await trio.testing.wait_all_tasks_blocked()
         assert writer.asked == min(number, 4)
+
+
+async def test_a_run_with_events_of_an_unknown_version_is_not_resumed() -> None:
+    """What a newer program wrote may mean something that this one cannot know, so it does not go on over it."""
+    log = await opened()
+    newer = encode_event(
+        Envelope(
+            stream=RUN,
+            seq=2,
+            time=1,
+            type="goal.phase",
+            actor="system",
+            payload={"phase": "running"},
+            schema_version=2,
+        )
+    )
+    await log.append([Entry(RUN, 1, (newer,))])
+    async with open_runtime(MissionExecutor(MissionConfig(replies(DONE))), log) as runtime:
+        with pytest.raises(ResumeRefused, match="event 2 of run .* is of schema version 2"):
+            await runtime.resume(KEY, WriterOfLists())
