@@ -14,7 +14,7 @@ from typing import Final, final
 import trio
 
 from affidavit.actors.conversation import fold
-from affidavit.actors.errors import LogError, RunFinished
+from affidavit.actors.errors import LogError, ResumeRefused, RunFinished
 from affidavit.actors.events import SCHEMA_VERSION, FaultClass
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.history import history

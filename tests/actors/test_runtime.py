@@ -159,5 +159,5 @@ async def test_a_run_with_events_of_an_unknown_version_is_not_resumed() -> None:
     )
     await log.append([Entry(RUN, 1, (newer,))])
     async with open_runtime(MissionExecutor(MissionConfig(replies(DONE))), log) as runtime:
-        with pytest.raises(ResumeRefused, match="event 2 of run .* is of schema version 2"):
+        with pytest.raises(ResumeRefused, match="is of schema version 2"):
             await runtime.resume(KEY, WriterOfLists())
