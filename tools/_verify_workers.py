@@ -97,6 +97,13 @@ class Worker:
         if not block:
             self._is_alive = False
             return
+        try:
+            yield from self._understand(block)
+        except (ValueError, IndexError):
+            # Not our program's answer: nothing more that comes from there is believed.
+            self._is_alive = False
+
+    def _understand(self, block: bytes) -> Iterator[tuple[EventRange, list[Part]]]:
         self._buffer += block
         while len(self._buffer) >= LENGTH.size:
             (length,) = LENGTH.unpack_from(self._buffer)
