@@ -97,3 +97,54 @@ async def test_posting_to_a_loop_that_has_ended_does_nothing() -> None:
     assert done.is_set()
     thread._jobs.put(None)
     thread.join(60)
+
+
+async def test_what_one_turn_asks_for_is_begun_once_when_its_tasks_have_run() -> None:
+    """Tasks that ask in the same turn are served by one call at its end, even of a loop that then sleeps."""
+    asked: list[int] = []
+    served: list[int] = []
+    thread = CommitThread("test", 60, lambda: None, lambda: served.append(len(asked)))
+    try:
+
+        async def ask(number: int) -> None:
+            asked.append(number)
+            thread.at_end_of_turn()
+            await trio.sleep_forever()
+
+        async with trio.open_nursery() as nursery:
+            for number in range(5):
+                nursery.start_soon(ask, number)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        assert served == [5]
+    finally:
+        thread.finish(lambda: None)
+        thread.join(60)
+
+
+async def test_those_that_a_turn_has_woken_may_join() -> None:
+    """With `next_turn` the call waits until the tasks that this turn woke have run; nobody being woken, it comes at once."""
+    served: list[bool] = []
+    ran = False
+    thread = CommitThread("test", 60, lambda: None, lambda: served.append(ran))
+    woken = trio.Event()
+    try:
+
+        async def sleeper() -> None:
+            nonlocal ran
+            await woken.wait()
+            ran = True
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(sleeper)
+            await trio.testing.wait_all_tasks_blocked()
+            woken.set()
+            thread.at_end_of_turn(next_turn=True)
+        await trio.testing.wait_all_tasks_blocked()
+        thread.at_end_of_turn(next_turn=True)
+        for _ in range(3):
+            await trio.lowlevel.checkpoint()
+        assert served == [True, True]
+    finally:
+        thread.finish(lambda: None)
+        thread.join(60)

@@ -270,3 +270,22 @@ async def test_a_busy_loop_does_not_starve_the_commit_thread(tmp_path: Path) -> 
             await log.append([entry("a", seq)])
         assert turns > 20
         nursery.cancel_scope.cancel()
+
+
+async def test_those_just_answered_share_the_next_commit_with_those_that_waited(
+    tmp_path: Path, plan: Plan
+) -> None:
+    """An appender that goes on as soon as it is answered does not miss the transaction that is begun next."""
+    async with open_sqlite_log(tmp_path / "store") as log, trio.open_nursery() as nursery:
+        plan.hold("COMMIT")
+
+        async def twice() -> None:
+            await log.append([entry("a")])
+            await log.append([entry("a", 1)])
+
+        nursery.start_soon(twice)
+        await trio.to_thread.run_sync(plan.entered.wait)
+        nursery.start_soon(Appender(log, entry("b")).run)
+        await trio.testing.wait_all_tasks_blocked()
+        plan.release.set()
+    assert plan.commits == 2 + 1  # and the one that made the tables
