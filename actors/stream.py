@@ -1,8 +1,8 @@
 """The one writer of one stream: it alone knows the tip, gives each event its seq and time, and makes it durable.
 
-Order of one append: encode under the next seqs, make durable, advance the tip, tell observers and readers, wake the bus. Between the
-durable write and the last of these there is no await, so nothing can be cancelled half-way. A crash after the write leaves a
-longer log than any reader was told of, which the next reader finds; a crash before it leaves nothing.
+Order of one append: encode under the next seqs, make durable, advance the tip, tell observers and readers, wake the bus. Between
+the durable write and the last of these there is no await, so nothing can be cancelled half-way. A crash after the write leaves
+a longer log than any reader was told of, which the next reader finds; a crash before it leaves nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import trio
 
 from affidavit.actors.buses.port import Bus, events_subject
 from affidavit.actors.clock import Clock
-from affidavit.actors.codec import decode, encode
+from affidavit.actors.codec import record
 from affidavit.actors.errors import WriterFenced
 from affidavit.actors.events import RECORD_KINDS, TERMINAL_KINDS, Event, Kind
 from affidavit.actors.logs.port import Entry, Log
@@ -110,8 +110,7 @@ class Stream:
                 events = prepare(events)
             if not events:
                 return ()
-            rows = self._encode(events)
-            committed = Committed(self._id, tuple(decode(row) for row in rows), rows)
+            committed = self._encode(events)
             outcome = (await self._log.append([self._entry(committed)]))[0]
             if isinstance(outcome, WriterFenced):
                 raise outcome
@@ -119,12 +118,15 @@ class Stream:
             self._tell(committed)
             return committed.events
 
-    def _encode(self, events: tuple[Event, ...]) -> tuple[bytes, ...]:
+    def _encode(self, events: tuple[Event, ...]) -> Committed:
         now = self._clock.now_ns()
-        return tuple(
-            _encode_whatever(event, self._id, self._tip + offset, now)
-            for offset, event in enumerate(events, 1)
-        )
+        recorded: list[Event] = []
+        rows: list[bytes] = []
+        for seq, event in enumerate(events, self._tip + 1):
+            row, seen = _encode_whatever(event, self._id, seq, now)
+            rows.append(row)
+            recorded.append(seen)
+        return Committed(self._id, tuple(recorded), tuple(rows))
 
     def _entry(self, committed: Committed) -> Entry:
         terminal_seq = sealed_size = None
@@ -157,12 +159,12 @@ class Stream:
         return self.readers.subscribe(self._log, self._bus, self._id, after_seq)
 
 
-def _encode_whatever(event: Event, stream: str, seq: int, time: int) -> bytes:
+def _encode_whatever(event: Event, stream: str, seq: int, time: int) -> tuple[bytes, Event]:
     """Encode an event; if outside text in it has no canonical form, record the repaired and marked form instead."""
     try:
-        return encode(event, stream=stream, seq=seq, time=time)
+        return record(event, stream=stream, seq=seq, time=time)
     except ProducerError:
-        return encode(recordable(event), stream=stream, seq=seq, time=time)
+        return record(recordable(event), stream=stream, seq=seq, time=time)
 
 
 def is_about_the_run(event: Event) -> bool:

@@ -15,12 +15,13 @@ from affidavit.actors.codec import (
     decode,
     encode,
     payload_of,
+    record,
     stored_type,
     usage_payload,
     view,
 )
 from affidavit.actors.event_json import to_json_line
-from affidavit.actors.events import Event, Kind, Trust, Usage
+from affidavit.actors.events import Event, FaultClass, Kind, Trust, Usage
 from affidavit.actors.projection import Projection, reduce
 from affidavit.crypto.event import Envelope, decode_event, encode_event
 from affidavit.crypto.failures import AffidavitError
@@ -38,6 +39,19 @@ def test_what_is_recorded_is_what_is_read(event: Event, seq: int, time: int) -> 
     """Every event comes back from its stored bytes the same, with the seq, time and actor it was given."""
     recorded = replace(event, seq=seq, time=time, actor=str(actor_of(event.kind)))
     assert decode(_encode(event, seq, time)) == recorded
+
+
+@given(strategies.events(), st.integers(1, 99), strategies.INT64)
+def test_what_the_writer_is_told_is_exactly_what_readers_see(event: Event, seq: int, time: int) -> None:
+    """Same values of the same types in the same order, apart from the caller's own containers, whether decoded or not."""
+    for given_event in (event, replace(event, trust=Trust.TRUSTED, error_class=FaultClass.FORBIDDEN)):
+        data, seen = record(given_event, stream="run-1", seq=seq, time=time)
+        read = decode(data)
+        assert seen == read
+        assert repr(seen) == repr(read)
+        assert seen.args_digest == read.args_digest
+        for key, value in seen.detail.items():
+            assert not isinstance(value, dict | list) or value is not given_event.detail[key]
 
 
 @given(st.sampled_from(KINDS), st.sampled_from(list(Trust)))
