@@ -11,7 +11,19 @@ from affidavit.tools.errors import CONVERGED, MISUSE, notice, report
 from affidavit.tools.help_layout import PlainHelp
 from affidavit.tools.log_lines import show_log_lines
 
-COMMANDS: Final = ("demo", "run", "resume", "sessions", "watch", "replay", "seal", "export", "prove", "fsck", "store")
+COMMANDS: Final = (
+    "demo",
+    "run",
+    "resume",
+    "sessions",
+    "watch",
+    "replay",
+    "seal",
+    "export",
+    "prove",
+    "fsck",
+    "store",
+)
 
 
 def build_app() -> App:

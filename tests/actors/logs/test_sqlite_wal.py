@@ -74,7 +74,13 @@ async def test_a_log_cut_anywhere_is_what_a_crash_leaves(left: Path, seed: int) 
     cut = random.Random(seed).randrange(HEADER + FRAME, _wal(left).stat().st_size)
     whole = [number for number in _commits(left) if HEADER + number * FRAME <= cut]
     _change(left, lambda data: data.__delitem__(slice(cut, None)))
+    async with open_inspector(left) as inspector:
+        report = await check_store(inspector)
     state = scan_wal(left)
+    assert {found.kind for found in report.findings} <= {"undecodable"}, (
+        "the rows are no events, and nothing else is wrong"
+    )
+    assert bool(report.notes) == bool(state.torn)
     assert (state.frames, state.lost) == (whole[-1] if whole else 0, 0)
     tip = await _tip(open_sqlite_reader(left))
     assert await _tip(open_sqlite_log(left)) == tip
