@@ -61,7 +61,7 @@ def scan_wal(store: Path) -> WalState:
             # The header is on the disk before the first frame is written, so a crash leaves none that is bad. A new
             # file may have grown without its content.
             blocks = iter(lambda: file.read(_BLOCK), b"")
-            return WalState(lost=1) if any(header) or any(map(any, blocks)) else WalState()
+            return WalState(lost=1) if any(map(any, blocks)) else WalState()
         return _walk(file, page, order, (salt1, salt2), (sums[0], sums[1]))
 
 
