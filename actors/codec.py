@@ -34,10 +34,18 @@ _KINDS: Final = {stored: kind for kind, stored in STORED_TYPES.items()}
 _RESERVED: Final = frozenset(STORED_TYPES.values())
 
 _SYSTEM_KINDS: Final = frozenset(
-    {Kind.SESSION_STARTED, Kind.STALLED, Kind.ACTION_REJECTED, Kind.EGRESS_DECISION}
+    {
+        Kind.SESSION_STARTED,
+        Kind.STALLED,
+        Kind.ACTION_REJECTED,
+        Kind.EGRESS_DECISION,
+        Kind.REQUEST_ANSWERED,
+    }
 )
 _SYSTEM_PREFIXES: Final = ("goal.", "record.")
-_HUMAN_KINDS: Final = frozenset({Kind.USER_MESSAGE, Kind.APPROVAL_DECIDED})
+_HUMAN_KINDS: Final = frozenset(
+    {Kind.USER_MESSAGE, Kind.APPROVAL_DECIDED, Kind.REQUEST_CANCEL, Kind.REQUEST_SEAL}
+)
 
 # attribute -> payload key, for plain text fields left out when empty
 _TEXT_KEYS: Final = {

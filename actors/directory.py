@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from affidavit.actors.codec import decode
 from affidavit.actors.errors import AmbiguousRun, UnknownRun
-from affidavit.actors.events import Event, Kind
+from affidavit.actors.events import RECORD_KINDS, Event, Kind
+from affidavit.actors.inbox import INBOX_SUFFIX
 from affidavit.actors.logs.port import LogReader, StreamInfo
 
 LAST = "@last"
-INBOX_SUFFIX = ".inbox"
 _SHOWN = 3
+_SLICE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,9 @@ class RunInfo:
         objective: What it was asked to do.
         started: When, Unix nanoseconds, as recorded.
         state: `converged`, `stalled`, or `unfinished`.
-        events: How many events its stream holds.
+        events: The seq of its last event that is not about the record: what a seal has to cover.
         sealed: How many of them its last seal covers.
+        tip: How many events its stream holds, those about the record included.
     """
 
     id: str
@@ -33,6 +35,7 @@ class RunInfo:
     state: str
     events: int
     sealed: int
+    tip: int
 
 
 async def runs(log: LogReader) -> tuple[RunInfo, ...]:
@@ -71,6 +74,7 @@ async def _streams(log: LogReader, prefix: str = "") -> list[StreamInfo]:
 async def _describe(log: LogReader, info: StreamInfo) -> RunInfo:
     first = await _event(log, info.stream, 1)
     terminal = await _event(log, info.stream, info.terminal_seq) if info.terminal_seq else None
+    events = await _last_of_the_run(log, info)
     state = (
         "unfinished" if terminal is None else "converged" if terminal.kind == Kind.CONVERGED else "stalled"
     )
@@ -79,9 +83,22 @@ async def _describe(log: LogReader, info: StreamInfo) -> RunInfo:
         objective=first.text if first else "",
         started=first.time if first else 0,
         state=state,
-        events=info.tip,
-        sealed=info.sealed_size,
+        events=events,
+        sealed=min(info.sealed_size, events),
+        tip=info.tip,
     )
+
+
+async def _last_of_the_run(log: LogReader, info: StreamInfo) -> int:
+    """Return the seq of the last event that is not about the record. Few stand behind it, so this looks from the end."""
+    last = info.tip
+    while last:
+        after = max(0, last - _SLICE)
+        for row in reversed(await log.read(info.stream, after, last - after)):
+            if decode(row.data).kind not in RECORD_KINDS:
+                return row.seq
+        last = after
+    return 0
 
 
 async def _event(log: LogReader, stream: str, seq: int) -> Event | None:

@@ -7,7 +7,7 @@ run closes as interrupted. After the end's append: the action and all that it pr
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Generic, Protocol, TypeVar, final
 
 import trio
@@ -164,8 +164,8 @@ class Dispatcher:
 
     def _rejected(self, action: Action, call: int, denial: Denial) -> Event:
         detail: dict[str, object] = {"args": action.args_digest} if action.args_digest else {}
-        detail["denial"] = denial.reason
-        return _about(Kind.ACTION_REJECTED, action, call, detail, denial.error_class, denial.error_code)
+        rejected = _about(Kind.ACTION_REJECTED, action, call, detail, denial.error_class, denial.error_code)
+        return replace(rejected, reason=denial.reason)
 
 
 def _about(

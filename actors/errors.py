@@ -97,7 +97,15 @@ class Stalled(ActorError):
 
 
 class RunCancelled(Stalled):
-    """Someone cancelled the run; who and why stand on the record."""
+    """Someone cancelled the run; who and why stand on the record.
+
+    Attributes:
+        principal: Who; empty where the record names nobody.
+    """
+
+    def __init__(self, reason: str, error_class: str = "cancelled", principal: str = "") -> None:
+        super().__init__(reason, error_class)
+        self.principal = principal
 
 
 class RunParked(ActorError):

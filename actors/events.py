@@ -51,6 +51,9 @@ class Kind(StrEnum):
     OUTCOME = "outcome"
     APPROVAL_REQUESTED = "approval.requested"
     APPROVAL_DECIDED = "approval.decided"
+    REQUEST_CANCEL = "request.cancel"
+    REQUEST_SEAL = "request.seal"
+    REQUEST_ANSWERED = "request.answered"
 
 
 TERMINAL_KINDS: Final = frozenset({Kind.CONVERGED, Kind.STALLED})

@@ -1,4 +1,4 @@
-"""The host: the composition root of a program that runs sessions. Log, bus, sealer and sessions, closed inside-out.
+"""The host: the composition root of a program that runs sessions. Log, bus, sealer, timer and sessions, closed inside-out.
 
 Each run is driven by a task of the host's own, with its own session and its own runtime. A run that fails takes no other down;
 the program hears of it through `on_failure`.
@@ -26,10 +26,14 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.nurseries import TasksFailed, beyond_cancellation, open_owned_nursery
 from affidavit.actors.runtime import GoalRuntime, MissionExecutor, open_runtime
 from affidavit.actors.sealer import Sealer, open_sealer
-from affidavit.actors.session import DEFAULT_POLL, DEFAULT_STREAM_POLL, Session, open_session
+from affidavit.actors.session import Session, open_session
 from affidavit.actors.signers.port import Signer
+from affidavit.actors.timer import DEFAULT_POLL, DEFAULT_STREAM_POLL, Timer, open_timer
 
 logger = logging.getLogger(__name__)
+
+# How many ended runs a host can still be asked for by id. Whoever holds a `Run` keeps it anyway.
+KEPT_RUNS: Final = 256
 
 OnFailure = Callable[[str, Exception], None]
 
@@ -66,9 +70,9 @@ class Host:
         bus: Bus,
         sealer: Sealer | None,
         clock: Clock,
+        timer: Timer,
         nursery: trio.Nursery,
         on_failure: OnFailure,
-        polls: tuple[float, float],
     ) -> None:
         """Use `open_host`."""
         self.log: Final = log
@@ -77,7 +81,8 @@ class Host:
         self._clock = clock
         self._nursery = nursery
         self._on_failure = on_failure
-        self._polls = polls
+        self._timer = timer
+        # In the order in which they began; of those that have ended only the last `KEPT_RUNS` are kept.
         self._runs: dict[str, Run] = {}
 
     async def submit(self, spec: GoalSpec, config: MissionConfig, *, id: str | None = None) -> Run:
@@ -136,26 +141,52 @@ class Host:
         """
         await self._require(run_id)
         async with self._session(run_id) as session:
+            await session.attend()
             return await session.seal()
 
+    async def cancel(self, run_id: str, *, principal: str, reason: str) -> Event:
+        """End a run as cancelled: one that this host drives, or one that nobody drives.
+
+        Args:
+            run_id: The run's whole id.
+            principal: Who asks.
+            reason: Why.
+
+        Returns:
+            The terminal event that stands; an earlier one if the run had ended already.
+
+        Raises:
+            UnknownRun: There is no such run.
+            RunOwned: Another owner has it; ask that one by way of its inbox.
+            LogError: It could not be recorded.
+        """
+        run = self._runs.get(run_id)
+        if run is not None and not run.ended.is_set():
+            return await run.session.cancel(principal=principal, reason=reason)
+        await self._require(run_id)
+        async with self._session(run_id) as session:
+            # Whoever asked before comes first, and is answered.
+            await session.attend()
+            return await session.cancel(principal=principal, reason=reason)
+
     def run(self, run_id: str) -> Run | None:
-        """Return a run that this host has driven, or None."""
+        """Return a run that this host drives, or one of the last that it has driven, or None."""
         return self._runs.get(run_id)
+
+    def _remember(self, run: Run) -> None:
+        self._runs.pop(run.id, None)
+        self._runs[run.id] = run
+        ended = [name for name, each in self._runs.items() if each.ended.is_set()]
+        for name in ended[: max(0, len(ended) - KEPT_RUNS)]:
+            del self._runs[name]
 
     async def _require(self, run_id: str) -> None:
         if await self.log.info(run_id) is None:
             raise UnknownRun(f"there is no run {run_id}")
 
     def _session(self, run_id: str) -> AbstractAsyncContextManager[Session]:
-        poll_interval, stream_poll = self._polls
         return open_session(
-            self.log,
-            self.bus,
-            id=run_id,
-            clock=self._clock,
-            poll_interval=poll_interval,
-            stream_poll=stream_poll,
-            sealer=self._sealer,
+            self.log, self.bus, id=run_id, clock=self._clock, sealer=self._sealer, timer=self._timer
         )
 
     async def _start(self, run_id: str, config: MissionConfig, begin: Begin, *, accept_changes: bool) -> Run:
@@ -181,7 +212,8 @@ class Host:
                     open_runtime(executor, self.log, accept_changes=accept_changes)
                 )
                 await begin(session, runtime)
-                run = self._runs[run_id] = Run(session)
+                run = Run(session)
+                self._remember(run)
                 task_status.started(run)
                 await _until_ended(session)
         except Exception as error:
@@ -216,7 +248,7 @@ async def open_host(
     poll_interval: float = DEFAULT_POLL,
     stream_poll: float = DEFAULT_STREAM_POLL,
 ) -> AsyncIterator[Host]:
-    """Open a host over a log, and close it inside-out: runs are parked, then the sealer ends; the log is the caller's.
+    """Open a host over a log, and close it inside-out: runs are parked, then timer and sealer end; the log is the caller's.
 
     Args:
         log: Where everything is recorded.
@@ -237,17 +269,11 @@ async def open_host(
     own: BaseException | None = None
     try:
         async with AsyncExitStack() as stack:
+            clock = clock or SystemClock()
             sealer = await stack.enter_async_context(open_sealer(log, signer)) if signer is not None else None
+            timer = await stack.enter_async_context(open_timer(log, clock, poll_interval, stream_poll))
             nursery = await stack.enter_async_context(open_owned_nursery())
-            host = Host(
-                log,
-                bus or MemoryBus(),
-                sealer,
-                clock or SystemClock(),
-                nursery,
-                on_failure,
-                (poll_interval, stream_poll),
-            )
+            host = Host(log, bus or MemoryBus(), sealer, clock, timer, nursery, on_failure)
             try:
                 yield host
             except BaseException as error:

@@ -96,6 +96,7 @@ class Services:
         """Use `open_services`."""
         self._nursery = nursery
         self._scopes: list[trio.CancelScope] = []
+        self._stopped = False
 
     def start_soon(self, service: Callable[[], Awaitable[None]], *, name: str) -> None:
         """Start a service.
@@ -109,10 +110,14 @@ class Services:
         # the block itself is not shielded, and what it does on its way out has deadlines of its own.
         scope = trio.CancelScope(shield=True)
         self._scopes.append(scope)
+        if self._stopped:
+            # Started by somebody who does not know yet that the block has ended; it must not outlive it.
+            scope.cancel(reason="the owner's block has ended")
         self._nursery.start_soon(_run, scope, service, name=name)
 
     def stop(self) -> None:
-        """Cancel every service."""
+        """Cancel every service, present and future."""
+        self._stopped = True
         for scope in self._scopes:
             scope.cancel(reason="the owner's block has ended")
 

@@ -31,10 +31,14 @@ class RunState:
         self.last_check: Event | None = None
         # Set once the run has nothing more to wait for: its terminal event stands, or its session has stopped.
         self.done = trio.Event()
+        # The requests of other processes whose effect is on the record, with its seq.
+        self.effects: dict[str, int] = {}
 
     def apply(self, event: Event) -> None:
         """Fold one durable event."""
         self.projection = reduce(self.projection, event)
+        if event.causation_id:
+            self.effects[event.causation_id] = event.seq
         if event.kind == Kind.SESSION_STARTED:
             self.opened = True
         elif event.kind == Kind.USER_MESSAGE:
@@ -81,8 +85,9 @@ class RunState:
             raise RuntimeError("the run has no terminal event")
         if terminal.kind == Kind.CONVERGED:
             return terminal.text
-        kind = RunCancelled if terminal.error_class == FaultClass.CANCELLED else Stalled
-        raise kind(terminal.err, terminal.error_class)
+        if terminal.error_class == FaultClass.CANCELLED:
+            raise RunCancelled(terminal.err, terminal.error_class, terminal.principal)
+        raise Stalled(terminal.err, terminal.error_class)
 
     @property
     def unsealed(self) -> bool:
@@ -102,7 +107,13 @@ def terminal_event(phase: Event) -> Event:
     text = message if isinstance(message, str) else ""
     if phase.detail.get("phase") == Phase.CONVERGED:
         return Event(Kind.CONVERGED, text=text)
-    return Event(Kind.STALLED, err=text, error_class=phase.error_class, principal=phase.principal)
+    return Event(
+        Kind.STALLED,
+        err=text,
+        error_class=phase.error_class,
+        principal=phase.principal,
+        causation_id=phase.causation_id,
+    )
 
 
 def size_of(event: Event) -> int:

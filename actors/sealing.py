@@ -29,8 +29,12 @@ class Sealing:
         self._sealer = sealer
         self._turnstile = trio.Lock()
 
-    async def seal(self) -> Event:
+    async def seal(self, *, principal: str = "", causation_id: str = "") -> Event:
         """Seal and check everything that no seal covers yet.
+
+        Args:
+            principal: Who asked for it, where somebody did.
+            causation_id: The request it is the effect of.
 
         Returns:
             The record.sealed event that now stands last; an earlier one if there was nothing new.
@@ -43,7 +47,7 @@ class Sealing:
         """
         async with self._turnstile:
             if self._state.unsealed:
-                await self._sign()
+                await self._sign(principal, causation_id)
             last = self._state.last_seal
             if last is None:
                 raise SealRefused(f"run {self._stream.id} has no events to seal")
@@ -55,7 +59,7 @@ class Sealing:
         check = self._state.last_check
         return check is not None and check.kind == Kind.RECORD_VERIFIED and size_of(check) >= size_of(seal)
 
-    async def _sign(self) -> None:
+    async def _sign(self, principal: str, causation_id: str) -> None:
         previous = self._state.last_seal
         size = self._stream.tip
         try:
@@ -70,7 +74,9 @@ class Sealing:
             "checkpoint": sealed.checkpoint,
             "previous": size_of(previous) if previous else 0,
         }
-        await self._stream.append(Event(Kind.RECORD_SEALED, detail=detail))
+        await self._stream.append(
+            Event(Kind.RECORD_SEALED, principal=principal, causation_id=causation_id, detail=detail)
+        )
 
     async def _check(self, sealed: Sealed) -> None:
         about: dict[str, object] = {"size": sealed.size, "root": sealed.root}

@@ -14,7 +14,7 @@ from typing import Final, final
 
 import trio
 
-from affidavit.actors.buses.port import Bus
+from affidavit.actors.buses.port import Bus, inbox_subject
 from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.errors import LogError, ResumeRefused, RunParked, SessionFailed, UnknownRun
 from affidavit.actors.events import Event, FaultClass, Kind
@@ -22,26 +22,18 @@ from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.logs.port import Log
-from affidavit.actors.nurseries import (
-    Services,
-    TasksFailed,
-    beyond_cancellation,
-    open_owned_nursery,
-    open_services,
-)
+from affidavit.actors.nurseries import TasksFailed, beyond_cancellation, open_owned_nursery, open_services
 from affidavit.actors.projection import Projection
 from affidavit.actors.push_readers import Handler, PushReaders
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.run_state import RunState
 from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
-from affidavit.actors.session_commands import CancelRun, SealRun
+from affidavit.actors.session_commands import AttendInbox, CancelRun, SealRun
 from affidavit.actors.session_core import PARK_GRACE, SessionCore, phase_event
 from affidavit.actors.stream import Stream
 from affidavit.actors.subscription import Subscription
-
-DEFAULT_POLL: Final = 0.05
-DEFAULT_STREAM_POLL: Final = 0.25
+from affidavit.actors.timer import DEFAULT_POLL, DEFAULT_STREAM_POLL, Timer
 
 # What opens a run or a further round of it. A runtime that could report these could reopen a finished run.
 _OWN_KINDS: Final = frozenset({Kind.SESSION_STARTED, Kind.USER_MESSAGE})
@@ -154,6 +146,7 @@ class Session:
             raise ResumeRefused(f"goal {key.name} does not belong to run {self.id}")
         if self.finished or state.ended_phase is not None:
             core.taken_up = True
+            core.wake()
             await trio.lowlevel.checkpoint()
             if state.ended_phase is not None:
                 # The goal's end may stand without the terminal event that belongs to it: another writer's crash.
@@ -235,7 +228,7 @@ class Session:
         """
         if self._core.sealing is None:
             raise RuntimeError("this session was opened without a sealer")
-        return await self._core.mailbox.ask(SealRun, Event)
+        return await self._core.ask(SealRun, Event)
 
     async def cancel(self, *, principal: str, reason: str) -> Event:
         """End the run: close its calls as cancelled and record session.stalled with who asked and why.
@@ -253,7 +246,20 @@ class Session:
 
         Cancellation: a cancellation once asked for is carried out all the same.
         """
-        return await self._core.mailbox.ask(partial(CancelRun, principal, reason), Event)
+        return await self._core.ask(partial(CancelRun, principal, reason), Event)
+
+    async def attend(self) -> None:
+        """Carry out and answer what other processes have asked of the run's owner; see `affidavit.actors.inbox`.
+
+        A session that drives a goal does so by itself. This is for one that was opened for the purpose.
+
+        Raises:
+            LogError: It could not be recorded.
+            RuntimeError: The session ended before it was done.
+
+        Cancellation: what was begun is carried out all the same.
+        """
+        await self._core.ask(AttendInbox, int)
 
 
 @asynccontextmanager
@@ -266,6 +272,7 @@ async def open_session(
     poll_interval: float = DEFAULT_POLL,
     stream_poll: float = DEFAULT_STREAM_POLL,
     sealer: Sealer | None = None,
+    timer: Timer | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session, new or of a run that exists, and hold the run's ownership while the block lasts.
 
@@ -278,6 +285,7 @@ async def open_session(
         stream_poll: Seconds after which a reader re-reads the log even if no wake came; 0 or less turns that floor off, and the
             bus alone keeps readers going.
         sealer: Seals the run at its end, at park and on demand; None leaves it unsealed.
+        timer: A timer shared by many sessions over this log, whose intervals then count; by default the session has its own.
 
     Yields:
         The session. Leaving the block normally waits for the run; leaving it by an exception or cancellation parks the run,
@@ -296,48 +304,39 @@ async def open_session(
         events = await history(log, run_id)
         for event in events:
             state.apply(event)
-        stream = Stream(log, bus, run_id, clock, tip=len(events), has_floor=stream_poll > 0)
-        core = SessionCore(log, stream, state, clock, sealer)
+        has_floor = stream_poll > 0 if timer is None else timer.has_floor
+        stream = Stream(log, bus, run_id, clock, tip=len(events), has_floor=has_floor)
+        core: SessionCore | None = None
         own: BaseException | None = None
         try:
             async with open_services() as services, open_owned_nursery() as nursery:
+                start = services.start_soon
+                ticking = timer or Timer(log, clock, poll_interval, stream_poll, start)
+                core = SessionCore(log, stream, state, clock, sealer, ticking, start)
+                # Cancels the caller's block, which lies within this nursery; what failed is said below.
+                core.on_failure = partial(nursery.cancel_scope.cancel, reason="the session failed")
                 readers = PushReaders(stream, nursery)
-                _start(services, core, nursery, poll_interval, stream_poll)
-                try:
-                    yield Session(core, readers)
-                    await core.settle()
-                except BaseException as error:
-                    own = beyond_cancellation(error)
-                    # Shielded, so that a cancelled host still closes the run's begun calls and leaves a sealed record.
-                    with trio.CancelScope(shield=True, deadline=trio.current_time() + PARK_GRACE):
-                        await core.park()
-                        await readers.drain()
-                    raise
-                await readers.drain()
+                async with bus.subscribe(inbox_subject(run_id), core):
+                    try:
+                        yield Session(core, readers)
+                        await core.settle()
+                    except BaseException as error:
+                        own = beyond_cancellation(error)
+                        # Shielded, so that a cancelled host still closes the run's begun calls and leaves a sealed record.
+                        with trio.CancelScope(shield=True, deadline=trio.current_time() + PARK_GRACE):
+                            await core.park()
+                            await readers.drain()
+                        raise
+                    await readers.drain()
         except TasksFailed as group:
             if own is not None:
                 raise
             raise SessionFailed(f"a task of run {run_id} failed") from group
         finally:
-            core.close()
+            if core is not None:
+                core.close()
             stream.readers.end_all("the session was closed")
             if sealer is not None:
                 sealer.forget(run_id)
         if core.failure is not None:
             raise SessionFailed(f"run {run_id} stopped: {core.failure}") from core.failure
-
-
-def _start(
-    services: Services, core: SessionCore, nursery: trio.Nursery, poll_interval: float, stream_poll: float
-) -> None:
-    async def stop_body_when_failed() -> None:
-        await core.until_failed()
-        # Cancels the caller's block, which lies within this nursery; `open_session` then says what failed.
-        nursery.cancel_scope.cancel(reason="the session failed")
-
-    name = f"run {core.stream.id}"
-    services.start_soon(core.run_mailbox, name=f"mailbox of {name}")
-    services.start_soon(lambda: core.run_watcher(poll_interval), name=f"watcher of {name}")
-    services.start_soon(stop_body_when_failed, name=f"monitor of {name}")
-    if stream_poll > 0:
-        services.start_soon(lambda: core.run_floor(stream_poll), name=f"floor of {name}")

@@ -35,4 +35,16 @@ class SealDue:
     """A terminal event was recorded; seal it. Nobody waits for an answer."""
 
 
-Command = SealRun | CancelRun | SealDue
+@dataclass(frozen=True, slots=True)
+class InboxDue:
+    """Others may have asked for something; look, carry it out and answer it. Nobody waits for an answer here."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttendInbox:
+    """As `InboxDue`, for somebody who waits until it is done; the answer is how many events the run holds then."""
+
+    reply: Reply[int]
+
+
+Command = SealRun | CancelRun | SealDue | InboxDue | AttendInbox

@@ -1,14 +1,15 @@
-"""The session's actor: the state it alone changes, its mailbox loop, its lifecycle watcher and its poll floor.
+"""The session's actor: the state it alone changes, its mailbox loop, and what the timer has it look at.
 
-Everything that is recorded on the run passes through `record` or `end`. A record that cannot be extended stops the session at
-once; what stands on the log is what the next owner resumes from.
+A session that is idle holds no task and no timer: the mailbox loop is started by the first command, and the timer visits only
+sessions that drive a goal or have a reader. Everything that is recorded on the run passes through `record` or `end`. A record
+that cannot be extended stops the session at once; what stands on the log is what the next owner resumes from.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, TypeVar, final
 
 import trio
 
@@ -18,17 +19,21 @@ from affidavit.actors.errors import LogClosed, LogError
 from affidavit.actors.events import TERMINAL_KINDS, Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.history import history
-from affidavit.actors.logs.port import LogReader
-from affidavit.actors.mailbox import Mailbox, answer
+from affidavit.actors.logs.port import Log
+from affidavit.actors.mailbox import Mailbox, Reply, answer
 from affidavit.actors.recovery import closing_events, ending_events
 from affidavit.actors.run_state import RunState, terminal_event
 from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.sealing import Sealing
-from affidavit.actors.session_commands import CancelRun, Command, SealDue, SealRun
+from affidavit.actors.session_commands import AttendInbox, CancelRun, Command, InboxDue, SealDue, SealRun
+from affidavit.actors.session_inbox import SessionInbox
 from affidavit.actors.stream import Committed, Prepare, Stream
+from affidavit.actors.timer import StartService, Timer
 
 logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 PARK_GRACE: Final = 5.0
 _CLOSED: Final = "the session was closed"
@@ -39,36 +44,82 @@ class SessionCore:
     """One run's actor. Owned by `open_session`, which runs its loops; shown to callers only through `Session`."""
 
     def __init__(
-        self, log: LogReader, stream: Stream, state: RunState, clock: Clock, sealer: Sealer | None
+        self,
+        log: Log,
+        stream: Stream,
+        state: RunState,
+        clock: Clock,
+        sealer: Sealer | None,
+        timer: Timer,
+        start: StartService,
     ) -> None:
-        """Take over a run whose stream is folded into `state`."""
+        """Take over a run whose stream is folded into `state`.
+
+        Args:
+            log: Where the run is.
+            stream: The run's stream.
+            state: Its fold.
+            clock: Tells whether a request has expired.
+            sealer: Seals the run.
+            timer: Visits the session while it waits for something.
+            start: Starts the mailbox loop once it is needed.
+        """
         self.stream = stream
         self.state = state
-        self.mailbox = Mailbox[Command](f"the session of run {stream.id}")
         self.sealing = Sealing(stream, state, sealer) if sealer is not None else None
         # The first thing that stopped the session, and its sentence; nothing is recorded after it.
         self.failure: BaseException | None = None
         self.stopped = ""
+        # What to do when the session has failed; set by its owner.
+        self.on_failure: Callable[[], None] | None = None
         self.driven: tuple[Runtime, GoalKey] | None = None
         # Whether anybody submitted or resumed here. A session that was opened only to look leaves its run's record alone.
         self.taken_up = False
+        self._mailbox = Mailbox[Command](f"the session of run {stream.id}")
+        self._start = start
+        self._is_running = False
         self._closed = False
         self._cancelling = False
         self._log = log
-        self._clock = clock
-        self._watch_wanted = trio.Event()
-        self._failed = trio.Event()
-        self._seal_due = False
+        self._timer = timer
+        self._inbox = SessionInbox(log, state, clock, stream.id, self)
+        # Commands that found the mailbox full: it is busy, so its loop looks at these after the command it is at.
+        self._due: set[SealDue | InboxDue] = set()
         stream.observe(self._observe)
+        stream.readers.on_change = self._enrol
         if sealer is not None:
             stream.observe(sealer.feed)
+
+    async def ask(self, command: Callable[[Reply[R]], Command], expected: type[R]) -> R:
+        """Post a command and wait for its answer; see `Mailbox.ask`."""
+        self._run_mailbox()
+        return await self._mailbox.ask(command, expected)
+
+    def _post(self, command: SealDue | InboxDue) -> None:
+        self._run_mailbox()
+        if not self._mailbox.post_nowait(command):
+            self._due.add(command)
+
+    def _run_mailbox(self) -> None:
+        if not self._is_running and not self._closed:
+            self._is_running = True
+            self._start(self._mailbox_loop, name=f"mailbox of run {self.stream.id}")
+
+    def wake(self) -> None:
+        """Others may have asked for something. Called by the bus."""
+        if not self._closed and self.failure is None:
+            self._post(InboxDue())
+
+    def bus_ended(self) -> None:
+        """The bus is gone: requests are found by the floor from now on."""
 
     def _observe(self, committed: Committed) -> None:
         for event in committed.events:
             self.state.apply(event)
-        if self.sealing is not None and any(event.kind in TERMINAL_KINDS for event in committed.events):
-            # A full mailbox is busy, so its loop will look at this flag after the command it is at.
-            self._seal_due = not self.mailbox.post_nowait(SealDue())
+        if any(event.kind in TERMINAL_KINDS for event in committed.events):
+            self._enrol()
+            if self.sealing is not None:
+                self._post(SealDue())
 
     async def record(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         """Record events in one append.
@@ -129,57 +180,101 @@ class SessionCore:
         self.release(reason)
 
     def watch(self) -> None:
-        """Have the watcher follow the goal."""
-        self._watch_wanted.set()
+        """Have the timer look at the goal, and answer what others have asked for while nobody owned the run."""
+        if self.driven is not None and self.state.terminal is None and not self._closed:
+            self._timer.goals.enrol(self, self._look)
+        self._enrol()
+        self.wake()
+
+    def _enrol(self) -> None:
+        is_going = self.driven is not None and not self.state.done.is_set()
+        if self._timer.has_floor and not self._closed and (is_going or len(self.stream.readers)):
+            self._timer.floor.enrol(self, self._poll)
+        else:
+            self._timer.floor.leave(self)
+
+    async def _poll(self) -> None:
+        """Look whether the log holds what no wake told of."""
+        try:
+            if len(self.stream.readers):
+                info = await self._log.info(self.stream.id)
+                self.stream.readers.check(0 if info is None else info.tip)
+            if self.taken_up and await self._inbox.has_more():
+                self.wake()
+        except LogError:
+            # Readers that look for themselves meet the reason, and tell it.
+            self.stream.readers.tick()
 
     def fail(self, error: BaseException) -> None:
         """Stop the session for this reason; the first one counts."""
         if self.failure is None and not self._closed:
             self.failure = error
-            self._failed.set()
             self.release(str(error))
+            if self.on_failure is not None:
+                self.on_failure()
 
     def close(self) -> None:
         """Record nothing more: the run's ownership is about to end."""
         self.release(_CLOSED)
         self._closed = True
+        self._timer.goals.drop(self)
+        self._timer.floor.drop(self)
+        if not self._is_running:
+            self._mailbox.close(_discard)
 
     def release(self, reason: str) -> None:
         """Let go of everybody who waits for the run's end, since it will not come in this session."""
         self.stopped = self.stopped or reason
         self.state.done.set()
+        self._enrol()
 
-    async def until_failed(self) -> None:
-        """Return when the session has failed."""
-        await self._failed.wait()
-
-    async def run_mailbox(self) -> None:
+    async def _mailbox_loop(self) -> None:
         """The actor's loop: one command at a time."""
         try:
             while True:
-                await self._handle(await self.mailbox.take())
-                if self._seal_due:
-                    self._seal_due = False
-                    await self._seal_quietly()
+                await self._handle(await self._mailbox.take())
+                while self._due:
+                    await self._handle(self._due.pop())
         finally:
-            self.mailbox.close(_discard)
+            self._mailbox.close(_discard)
 
     async def _handle(self, command: Command) -> None:
         match command:
             case SealRun(reply):
                 await answer(reply, self.seal)
             case CancelRun(principal, reason, reply):
-                await answer(reply, lambda: self._cancel(principal, reason))
+                await answer(reply, lambda: self.cancel_run(principal, reason))
+            case AttendInbox(reply):
+                await answer(reply, self._attend)
             case SealDue():
                 await self._seal_quietly()
+            case InboxDue():
+                await self._attend_quietly()
 
-    async def seal(self) -> Event:
+    async def _attend(self) -> int:
+        try:
+            await self._inbox.attend()
+        except LogError as error:
+            self.fail(error)
+            raise
+        return self.stream.tip
+
+    async def _attend_quietly(self) -> None:
+        if self.failure is not None:
+            return
+        try:
+            await self._attend()
+        except LogError:
+            # It has stopped the session, which says so itself; the requests stand for the next owner.
+            return
+
+    async def seal(self, principal: str = "", causation_id: str = "") -> Event:
         """Seal and check what is recorded; of a run that nobody drives, close first what its last driver left open."""
         if self.sealing is None:
             raise RuntimeError("this session was opened without a sealer")
         try:
             await self._close_open_calls()
-            return await self.sealing.seal()
+            return await self.sealing.seal(principal=principal, causation_id=causation_id)
         except LogError as error:
             self.fail(error)
             raise
@@ -200,7 +295,12 @@ class SessionCore:
         if events:
             await self.record(events)
 
-    async def _cancel(self, principal: str, reason: str) -> Event:
+    async def cancel_run(self, principal: str, reason: str, causation_id: str = "") -> Event:
+        """End the run as cancelled, on the record, unless it has ended. Only the mailbox loop calls this.
+
+        Returns:
+            The terminal event that stands.
+        """
         self._cancelling = True
         try:
             if self.driven is not None and self.state.terminal is None:
@@ -209,53 +309,36 @@ class SessionCore:
             if self.state.opened and self.state.terminal is None:
                 # Our runtime has done this already; another may not, and a run that nobody drives has nobody else for it.
                 await self._close(ending_events)
-            await self.end(
-                phase_event(GoalStatus(Phase.STALLED, reason, 0, FaultClass.CANCELLED), principal=principal)
-            )
+            status = GoalStatus(Phase.STALLED, reason, 0, FaultClass.CANCELLED)
+            await self.end(phase_event(status, principal=principal, causation_id=causation_id))
         finally:
             self._cancelling = False
         if self.state.terminal is None:
             raise RuntimeError("the run has no terminal event after it was cancelled")
         return self.state.terminal
 
-    async def run_watcher(self, poll_interval: float) -> None:
-        """Re-read the goal's status: the floor beneath what the runtime reports, and the only signal of one that reports none.
-
-        Args:
-            poll_interval: Seconds between two looks.
-        """
-        while True:
-            await self._watch_wanted.wait()
-            self._watch_wanted = trio.Event()
-            if self.driven is not None:
-                await self._follow(self.driven, poll_interval)
-
-    async def _follow(self, driven: tuple[Runtime, GoalKey], poll_interval: float) -> None:
+    async def _look(self) -> None:
+        """Look how the goal stands: the floor beneath what the runtime reports, and the only signal of one that reports none."""
+        driven = self.driven
+        if driven is None or self.state.terminal is not None or self._closed or self.failure is not None:
+            self._timer.goals.leave(self)
+            return
         runtime, key = driven
-        while self.state.terminal is None and self.driven is driven:
-            try:
-                status = await runtime.status(key)
-                if status.phase.terminal:
-                    await self.end(phase_event(status))
-                    return
-            except Exception as error:
-                self.fail(error)
+        try:
+            status = await runtime.status(key)
+            if self.driven is not driven:
                 return
-            # While it is being cancelled its runtime has let go of it and its terminal event is still to come.
-            if not status.active and not self._cancelling:
-                self.release("nothing drives it any more")
+            if status.phase.terminal:
+                self._timer.goals.leave(self)
+                await self.end(phase_event(status))
                 return
-            await self._clock.sleep(poll_interval)
-
-    async def run_floor(self, stream_poll: float) -> None:
-        """Tick the readers, so that a lost wake costs them at most this long.
-
-        Args:
-            stream_poll: Seconds between two ticks.
-        """
-        while True:
-            await self._clock.sleep(stream_poll)
-            self.stream.readers.tick()
+        except Exception as error:
+            self.fail(error)
+            return
+        # While it is being cancelled its runtime has let go of it and its terminal event is still to come.
+        if not status.active and not self._cancelling:
+            self._timer.goals.leave(self)
+            self.release("nothing drives it any more")
 
     async def settle(self) -> None:
         """Wait for the run that is going, and leave its record sealed."""
@@ -281,12 +364,18 @@ class SessionCore:
             self.fail(error)
 
 
-def phase_event(status: GoalStatus, *, principal: str = "") -> Event:
+def phase_event(status: GoalStatus, *, principal: str = "", causation_id: str = "") -> Event:
     """Return the goal.phase event of a root goal's status."""
     detail: dict[str, object] = {"phase": str(status.phase), "message": status.message, "steps": status.steps}
-    return Event(Kind.GOAL_PHASE, error_class=status.error_class, principal=principal, detail=detail)
+    return Event(
+        Kind.GOAL_PHASE,
+        error_class=status.error_class,
+        principal=principal,
+        causation_id=causation_id,
+        detail=detail,
+    )
 
 
 def _discard(command: Command) -> None:
-    if isinstance(command, SealRun | CancelRun):
+    if isinstance(command, SealRun | CancelRun | AttendInbox):
         command.reply.close()

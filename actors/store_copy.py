@@ -11,10 +11,10 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from affidavit.actors.directory import INBOX_SUFFIX
 from affidavit.actors.errors import ActorError, RunOwned, WriterFenced
 from affidavit.actors.fsck_stream import StreamCheck
 from affidavit.actors.history import rows
+from affidavit.actors.inbox import INBOX_SUFFIX
 from affidavit.actors.logs.port import Entry, Log, LogReader, StreamInfo
 
 

@@ -265,21 +265,19 @@ class Subscription:
 class Readers:
     """The open subscriptions of one stream, so that their owner can tick the poll floor and end them."""
 
-    def __init__(
-        self, *, has_floor: bool, tail: Tail | None = None, on_change: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, *, has_floor: bool, tail: Tail | None = None) -> None:
         """Make an empty set.
 
         Args:
             has_floor: Whether the owner calls `tick` or `check` from time to time.
             tail: The stream's tail, where the one writer of the stream is this program's own.
-            on_change: Called when a reader has come or gone.
         """
         self._open: set[Subscription] = set()
         self._has_floor = has_floor
         self._tail = tail
-        self._on_change = on_change
         self._ended = ""
+        # Called when a reader has come or gone; for the owner to set.
+        self.on_change: Callable[[], None] | None = None
 
     def __len__(self) -> int:
         """How many subscriptions are open."""
@@ -336,5 +334,5 @@ class Readers:
     def _changed(self) -> None:
         if self._tail is not None and not self._open:
             self._tail.clear()
-        if self._on_change is not None:
-            self._on_change()
+        if self.on_change is not None:
+            self.on_change()

@@ -21,7 +21,7 @@ def completed(event: Event) -> Words:
 
 def rejected(event: Event) -> Words:
     """Return what to say of action.rejected."""
-    why = event.detail.get("denial") or event.reason
+    why = event.reason
     return Words(
         f"REFUSED call {event.call}: {event.action} ({event.fault or 'no code'}){f': {why}' if why else ''}",
         Tone.BAD,

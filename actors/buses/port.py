@@ -46,3 +46,8 @@ class Bus(Protocol):
 def events_subject(run_id: str) -> str:
     """Return the subject on which a run's new events are announced."""
     return f"session.events.{run_id}"
+
+
+def inbox_subject(run_id: str) -> str:
+    """Return the subject on which requests to a run's owner are announced."""
+    return f"session.inbox.{run_id}"

@@ -32,9 +32,9 @@ async def test_runs_are_listed_oldest_first_with_their_state(  # its own words a
     await record(log, "c-mid", 20, Event(Kind.CONVERGED, text="ok"), Event(Kind.USER_MESSAGE, text="more"))
     await record(log, "a-old.inbox", 5)
     assert await runs(log) == (
-        RunInfo("a-old", "objective of a-old", 10, "stalled", 2, 0),
-        RunInfo("c-mid", "objective of c-mid", 20, "unfinished", 3, 0),
-        RunInfo("b-new", "objective of b-new", 30, "converged", 3, 2),
+        RunInfo("a-old", "objective of a-old", 10, "stalled", 2, 0, 2),
+        RunInfo("c-mid", "objective of c-mid", 20, "unfinished", 3, 0, 3),
+        RunInfo("b-new", "objective of b-new", 30, "converged", 2, 2, 3),
     )
     assert await find_run(log, "@last") == "b-new"
 

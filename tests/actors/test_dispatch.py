@@ -97,7 +97,7 @@ async def test_a_refusal_stands_with_its_fault_and_its_answer_in_one_append() ->
     assert kinds(writer) == [[Kind.ACTION_REJECTED, Kind.TOOL_RESULT]]
     rejected = writer.events[0]
     assert (rejected.error_class, rejected.error_code) == (FaultClass.FORBIDDEN, "capability_denied")
-    assert rejected.detail["denial"] == denial.reason
+    assert rejected.reason == denial.reason
 
 
 async def test_numbers_go_on_over_refusals() -> None:

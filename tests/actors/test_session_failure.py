@@ -157,7 +157,10 @@ async def test_a_task_of_the_session_that_fails_is_a_session_failure(autojump_cl
             raise OSError("no time")
 
     with pytest.raises(SessionFailed) as caught:
-        async with open_session(MemoryLog(), MemoryBus(), id=RUN, clock=BrokenClock()):
+        async with (
+            open_session(MemoryLog(), MemoryBus(), id=RUN, clock=BrokenClock()) as session,
+            session.subscribe(),
+        ):
             await trio.sleep_forever()
     assert isinstance(caught.value.__cause__, ExceptionGroup)
     assert "no time" in repr(caught.value.__cause__.exceptions)

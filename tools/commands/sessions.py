@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 
-from affidavit.actors.codec import decode
 from affidavit.actors.directory import RunInfo, runs
 from affidavit.actors.event_json import format_time
-from affidavit.actors.logs.port import LogReader
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
-from affidavit.actors.projection import Projection, reduce
 from affidavit.tools._verify_report import plain
 from affidavit.tools.errors import CONVERGED, notice
 from affidavit.tools.options import AsJson, Store
@@ -31,11 +29,11 @@ async def sessions(*, as_json: AsJson = False, store: Store = None) -> int:
     """
     place = place_of(store)
     async with open_sqlite_reader(place.runs) as log:
-        found = [(info, await _recorded(log, info)) for info in await runs(log)]
+        found = await runs(log)
     output = Output()
     if as_json:
-        for info, recorded in found:
-            await output.line(json.dumps(_as_json(info, recorded)))
+        for info in found:
+            await output.line(json.dumps(_as_json(info)))
         return CONVERGED
     if not found:
         notice("this store holds no run yet")
@@ -45,41 +43,30 @@ async def sessions(*, as_json: AsJson = False, store: Store = None) -> int:
     return CONVERGED
 
 
-async def _recorded(log: LogReader, info: RunInfo) -> int:
-    """Return the seq of the last event that is not about the record: what a seal would have to cover."""
-    after = info.sealed
-    status = Projection(events=info.sealed)
-    while batch := await log.read(info.id, after):
-        for row in batch:
-            status = reduce(status, decode(row.data))
-        after = batch[-1].seq
-    return status.events
-
-
-def _as_json(info: RunInfo, recorded: int) -> dict[str, object]:
+def _as_json(info: RunInfo) -> dict[str, object]:
     return {
         "id": info.id,
         "started": format_time(info.started),
         "state": info.state,
-        "events": recorded,
-        "sealed": min(info.sealed, recorded),
-        "tip": info.events,
+        "events": info.events,
+        "sealed": info.sealed,
+        "tip": info.tip,
         "objective": info.objective,
     }
 
 
-def _table(found: list[tuple[RunInfo, int]]) -> list[str]:
+def _table(found: Sequence[RunInfo]) -> list[str]:
     rows = [("ID", "STARTED (UTC)", "STATE", "EVENTS", "SEALED", "OBJECTIVE")]
     rows += [
         (
             info.id,
             format_time(info.started)[:19].replace("T", " "),
             info.state,
-            str(recorded),
-            f"{min(info.sealed, recorded)}/{recorded}",
+            str(info.events),
+            f"{info.sealed}/{info.events}",
             " ".join(info.objective.split()),
         )
-        for info, recorded in found
+        for info in found
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     screen = style_of(sys.stdout).width

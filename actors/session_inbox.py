@@ -1,0 +1,113 @@
+"""Carries out what other processes ask of a session: each request once, answered when its effect is durable."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, final
+
+from affidavit.actors.clock import Clock
+from affidavit.actors.errors import LogError, SealRefused
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.inbox import Answer, InboxReader, Outcome, Request, answer_event, post
+from affidavit.actors.logs.port import Log
+from affidavit.actors.run_state import RunState
+from affidavit.crypto.failures import CodedError
+
+FINISHED: Final = "finished"
+EXPIRED: Final = "expired"
+UNSUPPORTED: Final = "unsupported"
+NOT_OPENED: Final = "not_opened"
+FAILED: Final = "failed"
+
+
+class Effects(Protocol):
+    """What a session can do for others."""
+
+    async def cancel_run(self, principal: str, reason: str, causation_id: str) -> Event:
+        """End the run as cancelled."""
+        ...
+
+    async def seal(self, principal: str = "", causation_id: str = "") -> Event:
+        """Seal what is recorded."""
+        ...
+
+
+@final
+class SessionInbox:
+    """The owner's side of one run's inbox. Only the session's mailbox loop calls `attend`."""
+
+    def __init__(self, log: Log, state: RunState, clock: Clock, run_id: str, effects: Effects) -> None:
+        """Bind a run's inbox to what its session can do."""
+        self._log = log
+        self._state = state
+        self._clock = clock
+        self._run_id = run_id
+        self._effects = effects
+        self._reader = InboxReader(log, run_id)
+
+    async def has_more(self) -> bool:
+        """Tell whether there are rows that were not read yet.
+
+        Raises:
+            LogError: The log could not be asked.
+        """
+        info = await self._log.info(self._reader.stream)
+        return info is not None and info.tip > self._reader.seen
+
+    async def attend(self) -> None:
+        """Carry out and answer every request that has no answer.
+
+        Raises:
+            LogError: An effect or an answer could not be recorded. The request stands for the next owner.
+
+        Cancellation: at any point; what was done and not answered is answered by the next owner, and not done again.
+        """
+        await self._reader.catch_up()
+        for request in list(self._reader.pending.values()):
+            answer = await self._carry_out(request)
+            await post(self._log, self._run_id, answer_event(request, answer), self._clock)
+            self._reader.pending.pop(request.seq, None)
+
+    async def _carry_out(self, request: Request) -> Answer:
+        effect = self._state.effects.get(request.id)
+        if effect is not None:
+            # Done by an owner that could not answer any more.
+            return Answer(Outcome.DONE, seq=effect)
+        if request.expires and self._clock.now_ns() > request.expires:
+            return _refused(EXPIRED, "the request had expired before it was read")
+        match request.kind:
+            case Kind.REQUEST_CANCEL:
+                work = self._cancel
+            case Kind.REQUEST_SEAL:
+                work = self._seal
+            case _:
+                return _refused(UNSUPPORTED, f"this owner knows no {request.kind}")
+        return await _answer(lambda: work(request))
+
+    async def _cancel(self, request: Request) -> Answer:
+        if not self._state.opened:
+            return _refused(NOT_OPENED, "nothing was ever recorded on this run")
+        if self._state.terminal is None:
+            await self._effects.cancel_run(request.principal, request.reason, request.id)
+        effect = self._state.effects.get(request.id)
+        if effect is None:
+            return _refused(FINISHED, "the run had ended already")
+        return Answer(Outcome.DONE, seq=effect)
+
+    async def _seal(self, request: Request) -> Answer:
+        sealed = await self._effects.seal(request.principal, request.id)
+        return Answer(Outcome.DONE, seq=sealed.seq)
+
+
+async def _answer(work: Callable[[], Awaitable[Answer]]) -> Answer:
+    try:
+        return await work()
+    except LogError:
+        raise
+    except Exception as error:
+        code = str(error.code) if isinstance(error, CodedError) else ""
+        return _refused(code or ("seal_refused" if isinstance(error, SealRefused) else FAILED), str(error))
+
+
+def _refused(code: str, reason: str) -> Answer:
+    return Answer(Outcome.REFUSED, code, reason)
