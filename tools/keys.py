@@ -96,7 +96,7 @@ def show(path: Path, *, as_json: bool = False) -> int:
     """
     from affidavit.actors.signers.keyfile import KeyFileError, public_path, read_public_key
 
-    if not os.path.lexists(public_path(path)):
+    if not os.path.lexists(public_path(path)) and not os.path.lexists(path):
         raise KeyFileError(f"there is no signing key at {path}; `affidavit keys new` makes one")
     _print(read_public_key(path), f"The signing key of this installation: {path}", as_json=as_json)
     return _OK

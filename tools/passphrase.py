@@ -35,6 +35,8 @@ def read_passphrase(*, prompt: bool, confirm: bool = False) -> bytes:
         return _usable(os.fsencode(text), VARIABLE)
     name = os.environ.get(FILE_VARIABLE)
     if name is not None:
+        if not name:
+            raise PassphraseError(f"{FILE_VARIABLE} is set and names no file")
         return _from_file(Path(name))
     if not prompt or not sys.stdin.isatty():
         raise PassphraseError(
@@ -64,7 +66,7 @@ def _ask(*, confirm: bool) -> bytes:
 
 
 def _usable(passphrase: bytes, source: str) -> bytes:
-    if not passphrase:
+    if not passphrase.strip():
         raise PassphraseError(f"{source} is empty; a signing key needs a passphrase")
     if len(passphrase) > _MAX_BYTES:
         raise PassphraseError(f"{source} is longer than {_MAX_BYTES} bytes")

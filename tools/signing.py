@@ -5,11 +5,18 @@ In two steps, so that nothing is made for somebody who has no passphrase, and no
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from affidavit.actors.signers.keyfile import KeyFileSigner, create_key_file, load_key_file, read_public_key
+from affidavit.actors.signers.keyfile import (
+    KeyFileError,
+    KeyFileSigner,
+    create_key_file,
+    load_key_file,
+    read_public_key,
+)
 from affidavit.crypto.failures import AffidavitError
 from affidavit.crypto.keys import VerifyingKey
 from affidavit.tools.errors import notice
@@ -37,9 +44,15 @@ class KeyAccess:
         Raises:
             AffidavitError: The passphrase is wrong, or the key file cannot be read or made.
         """
-        if not self.is_new:
+        # Of several first runs at once, one makes the key and the others find it there.
+        if not self.is_new or os.path.lexists(self.path):
             return load_key_file(self.path, self.passphrase)
-        signer = create_key_file(self.path, self.passphrase)
+        try:
+            signer = create_key_file(self.path, self.passphrase)
+        except KeyFileError:
+            if not os.path.lexists(self.path):
+                raise
+            return load_key_file(self.path, self.passphrase)
         notice(f"A signing key was made for this store: {self.path}")
         notice(f"Its key id is {signer.public_key.did_key}. Keep the passphrase: nobody can restore it.")
         return signer

@@ -1,14 +1,16 @@
 """A signing key in an encrypted OpenSSH key file, with its public half in a file beside it.
 
 The file is 0600 in a folder of 0700 and is made in one step: a crash leaves either no key or a whole one. A
-crash between the key and its public half leaves the key alone; the next load writes the public half. Reading
-commands use only that half, so they need no passphrase. All of this blocks: call it before the loop runs, or
+crash between the key and its public half leaves the key alone; the next load writes the public half, and until then it is
+read out of the key file. So reading commands need no passphrase. All of this blocks: call it before the loop runs, or
 in a thread.
 """
 
+import base64
 import os
 import secrets
 import stat
+import struct
 from pathlib import Path
 from typing import Final, final
 
@@ -19,6 +21,7 @@ from affidavit.crypto.keys import DEFAULT_KDF_ROUNDS, SigningKey, VerifyingKey
 
 _MAX_FILE_BYTES: Final = 1 << 16
 _OTHERS: Final = 0o077
+_OPENSSH_MAGIC: Final = b"openssh-key-v1\0"
 
 
 class KeyFileError(ActorError):
@@ -107,6 +110,8 @@ def load_key_file(
 def read_public_key(path: Path) -> VerifyingKey:
     """Return the public key of a key file, from the file beside it; needs no passphrase.
 
+    Where a crash came between the two files, the public half is read out of the private one, in which it stands unencrypted.
+
     Args:
         path: The private key file, whose `.pub` is read.
 
@@ -114,10 +119,39 @@ def read_public_key(path: Path) -> VerifyingKey:
         KeyFileError: Where it is absent, cannot be read, or is no Ed25519 key.
     """
     beside = public_path(path)
+    if not os.path.lexists(beside) and os.path.lexists(path):
+        return _public_half_within(path)
     try:
         return VerifyingKey.from_openssh_public(_read_file(beside, private=False))
     except ProducerError as error:
         raise KeyFileError(f"{beside}: {error.detail}") from error
+
+
+def _public_half_within(path: Path) -> VerifyingKey:
+    """Read the public key that an OpenSSH private key file begins with.
+
+    The order is that of OpenSSH's PROTOCOL.key: magic, cipher, key derivation, its options, how many keys, the public key.
+    """
+    lines = _read_file(path, private=True).split(b"\n")
+    try:
+        blob = base64.b64decode(
+            b"".join(line for line in lines if not line.startswith(b"-----")), validate=True
+        )
+        rest = blob.removeprefix(_OPENSSH_MAGIC)
+        for _ in range(3):
+            rest = _string(rest)[1]
+        public = _string(rest[4:])[0]
+        return VerifyingKey.from_openssh_public(b"ssh-ed25519 " + base64.b64encode(public))
+    except (ValueError, struct.error, ProducerError) as error:
+        raise KeyFileError(f"{path} is not an OpenSSH private key file of an Ed25519 key") from error
+
+
+def _string(data: bytes) -> tuple[bytes, bytes]:
+    """Return the length-prefixed string that the data begins with, and what follows it."""
+    (length,) = struct.unpack_from(">I", data)
+    if length > len(data) - 4:
+        raise ValueError("the string is cut off")
+    return data[4 : 4 + length], data[4 + length :]
 
 
 def _ensure_public_half(path: Path, signer: KeyFileSigner) -> None:

@@ -146,8 +146,6 @@ def test_a_missing_public_half_is_made_again_by_the_next_load(path: Path) -> Non
     """A crash between the key and its public half is repaired, and another key's half is noticed."""
     signer = create_key_file(path, PASSPHRASE, rounds=ROUNDS)
     public_path(path).unlink()
-    with pytest.raises(KeyFileError, match="no key file"):
-        read_public_key(path)
     load_key_file(path, PASSPHRASE)
     assert read_public_key(path) == signer.public_key
     public_path(path).write_bytes(EphemeralSigner().public_key.to_openssh_public())
@@ -211,3 +209,23 @@ def test_an_empty_passphrase_is_refused_before_anything_is_written(path: Path) -
     with pytest.raises(ProducerError):
         create_key_file(path, b"", rounds=ROUNDS)
     assert not path.parent.exists()
+
+
+def test_a_missing_public_half_is_read_out_of_the_key_file(path: Path) -> None:
+    """After a crash between the two files the key can be shown without its passphrase, and nothing is written for it."""
+    made = create_key_file(path, PASSPHRASE, rounds=ROUNDS)
+    public_path(path).unlink()
+    assert read_public_key(path) == made.public_key
+    assert not public_path(path).exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"-----BEGIN X-----\n!\n-----END X-----\n", b"b3BlbnNzaC1rZXktdjEAAAAA\n"]
+)
+def test_a_key_file_without_a_public_half_in_it_is_one_sentence(path: Path, content: bytes) -> None:
+    """A file that is cut off or something else has no public half to be read."""
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(KeyFileError, match="is not an OpenSSH private key file"):
+        read_public_key(path)
