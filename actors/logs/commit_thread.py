@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Final, final
 
@@ -63,6 +64,8 @@ class CommitThread(trio.abc.Instrument):
         self._finished = 0
         self._turn_ended = turn_ended
         self._turns_left = 0
+        self._between_turns = False
+        self._posted: deque[Callable[[], None]] = deque()
         # A daemon: a sync that never returns must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -76,12 +79,18 @@ class CommitThread(trio.abc.Instrument):
 
     def at_end_of_turn(self, *, next_turn: bool = False) -> None:
         """Have `turn_ended` called when all tasks of this turn have run, or also those that this turn has woken."""
-        self._turns_left = 2 if next_turn else 1
+        # Whom a call between two turns has woken runs in the turn that comes.
+        self._turns_left = 2 if next_turn and not self._between_turns else 1
 
     def post(self, call: Callable[[], None]) -> None:
-        """From any thread: run a call in the loop, soon; nothing happens if the loop has ended."""
+        """From any thread: run a call in the loop, soon; nothing happens if the loop has ended. It must not raise."""
+        self._posted.append(call)
         with contextlib.suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(call)
+            self._token.run_sync_soon(self._run_posted)
+
+    def _run_posted(self) -> None:
+        while self._posted:
+            self._posted.popleft()()
 
     def finish(self, last: Callable[[], None]) -> None:
         """Run a last job, then end the thread; jobs that wait are told to give up."""
@@ -113,10 +122,18 @@ class CommitThread(trio.abc.Instrument):
 
     def before_io_wait(self, timeout: float) -> None:
         """End a turn, then let the thread have the interpreter for a moment if it has work and the loop will not sleep."""
+        self._between_turns = True
         if self._turns_left:
             # A loop that is about to sleep has nobody left who could still join in.
             self._turns_left = self._turns_left - 1 if timeout <= 0 else 0
             if not self._turns_left:
                 self._turn_ended()
-        if self._submitted > self._finished and timeout <= 0:
-            self._finish_signal.acquire(timeout=GIL_SLICE)
+        if (
+            self._submitted > self._finished
+            and timeout <= 0
+            and self._finish_signal.acquire(timeout=GIL_SLICE)
+        ):
+            # At once, and not a busy turn later. Only here: a loop that has decided to sleep would not notice whom
+            # these calls wake.
+            self._run_posted()
+        self._between_turns = False
