@@ -4,11 +4,9 @@ Reading needs one event alone, so parts of a record can be read anywhere; judgin
 `governance`'s.
 """
 
-from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from struct import Struct
 from typing import Any, Final
-
-from affidavit.crypto.failures import FailureCode, VerificationError
 
 KNOWN_SCHEMA_VERSIONS: Final = frozenset({1})
 
@@ -27,8 +25,7 @@ _RULES: Final = {
 }
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 _FLAG, _NUMBERED, _RULE_BITS = 8, 16, 7
-_WORDS: Final = 4
-_WORD_BYTES: Final = 8
+_PACKED: Final = Struct("<4q")
 
 
 def read_step(fields: dict[str, Any], index: int) -> Step | None:
@@ -60,26 +57,35 @@ def read_step(fields: dict[str, Any], index: int) -> Step | None:
 
 def pack_steps(steps: Iterable[Step], first_index: int) -> bytes:
     """Return steps as bytes, 32 for each; their indexes count from `first_index`."""
-    words = array("q")
-    for rule, index, seq, number, flag in steps:
-        kind = rule | _FLAG * flag | _NUMBERED * (number is not None)
-        words.extend((kind, index - first_index, seq, number or 0))
-    return words.tobytes()
+    pack = _PACKED.pack
+    return b"".join(
+        [
+            pack(
+                rule | _FLAG * flag | _NUMBERED * (number is not None), index - first_index, seq, number or 0
+            )
+            for rule, index, seq, number, flag in steps
+        ]
+    )
 
 
-def unpack_steps(data: bytes, first_index: int) -> Iterator[Step]:
-    """Yield the steps of what `pack_steps` made, on the same machine.
+def unpack_steps(data: bytes, first_index: int) -> list[Step]:
+    """Return the steps of what `pack_steps` made.
 
     Raises:
-        VerificationError: `enc.decode` where it made no such bytes.
+        ValueError: It made no such bytes.
     """
-    if len(data) % (_WORDS * _WORD_BYTES):
-        raise VerificationError(FailureCode.ENC_DECODE, "steps that are cut off")
-    words = array("q", data)
-    for at in range(0, len(words), _WORDS):
-        kind, index, seq, number = words[at : at + _WORDS]
-        numbered = number if kind & _NUMBERED else None
-        yield kind & _RULE_BITS, first_index + index, seq, numbered, bool(kind & _FLAG)
+    if len(data) % _PACKED.size:
+        raise ValueError("steps that are cut off")
+    return [
+        (
+            kind & _RULE_BITS,
+            first_index + index,
+            seq,
+            number if kind & _NUMBERED else None,
+            kind & _FLAG > 0,
+        )
+        for kind, index, seq, number in _PACKED.iter_unpack(data)
+    ]
 
 
 def _whole(value: object) -> int | None:

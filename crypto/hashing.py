@@ -4,7 +4,7 @@ A leaf hashes an event's exact bytes behind a domain tag and their length, so th
 pass for an event. Nothing else in the project hashes into a tree.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -35,9 +35,10 @@ def leaf_hash(event: bytes) -> bytes:
     return sha256(_prefixes[len(event)] + event).digest()
 
 
-def leaf_hashes(events: Iterable[bytes]) -> list[bytes]:
+def leaf_hashes(events: Sequence[bytes]) -> list[bytes]:
     """Return the leaf hash of each of some events, in their order."""
-    return [sha256(_prefixes[len(event)] + event).digest() for event in events]
+    prefixes = map(_prefixes.__getitem__, map(len, events))
+    return [sha256(prefix + event).digest() for prefix, event in zip(prefixes, events, strict=True)]
 
 
 def plain_leaf_hash(entry: bytes) -> bytes:

@@ -87,15 +87,21 @@ class PackedMap:
             self._firsts[block] = keys[0]
         return value
 
+    def pop_last(self) -> tuple[int, int] | None:
+        """Remove the entry of the greatest key and return it; None where there is none."""
+        if not self._keys:
+            return None
+        keys, values = self._keys[-1], self._values[-1]
+        self._size -= 1
+        found = keys.pop(), values.pop()
+        if not keys:
+            del self._firsts[-1], self._keys[-1], self._values[-1]
+        return found
+
     def items(self) -> Iterator[tuple[int, int]]:
         """Yield the entries, keys rising."""
         for keys, values in zip(self._keys, self._values, strict=True):
             yield from zip(keys, values, strict=True)
-
-    def values(self) -> Iterator[int]:
-        """Yield the values, in the order of their keys."""
-        for values in self._values:
-            yield from values
 
     def _open(self, block: int, keys: "array[int]", values: "array[int]") -> None:
         self._firsts.insert(block, keys[0])
@@ -107,30 +113,66 @@ class PackedMap:
 class IdSet:
     """A set of 64-bit integers with sign, kept as intervals."""
 
-    __slots__ = ("_runs",)
+    __slots__ = ("_first", "_last", "_runs")
 
     def __init__(self) -> None:
-        self._runs = PackedMap()  # the first number of each run of numbers, and its last
+        # The highest run of numbers stands apart, since nearly everything happens there; it is empty where its first
+        # number is above its last. Of the runs below it, the first number and the last.
+        self._first, self._last = 0, -1
+        self._runs = PackedMap()
 
     def __contains__(self, number: int) -> bool:
+        if number >= self._first:
+            return number <= self._last
         run = self._runs.floor(number)
         return run is not None and number <= run[1]
 
     def __bool__(self) -> bool:
-        return len(self._runs) > 0
+        return self._first <= self._last
+
+    def __len__(self) -> int:
+        """Return how many runs there are."""
+        return len(self._runs) + bool(self)
 
     def add(self, number: int) -> None:
         """Add a number."""
-        run = self._runs.floor(number)
-        if run is not None and number <= run[1]:
-            return
-        after = self._runs.pop(number + 1)
-        last = number if after is None else after
-        first = run[0] if run is not None and run[1] == number - 1 else number
-        self._runs.put(first, last)
+        if self._first > self._last:
+            self._first = self._last = number
+        elif number > self._last:
+            if number > self._last + 1:
+                self._runs.put(self._first, self._last)
+                self._first = number
+            self._last = number
+        elif number < self._first:
+            self._add_below(number)
 
     def discard(self, number: int) -> bool:
         """Remove a number, and return whether it was there."""
+        if not self._first <= number <= self._last:
+            return self._discard_below(number)
+        if self._first == self._last:
+            self._first, self._last = self._runs.pop_last() or (0, -1)
+        elif number == self._last:
+            self._last -= 1
+        else:
+            if number > self._first:
+                self._runs.put(self._first, number - 1)
+            self._first = number + 1
+        return True
+
+    def _add_below(self, number: int) -> None:
+        run = self._runs.floor(number)
+        if run is not None and number <= run[1]:
+            return
+        first = run[0] if run is not None and run[1] == number - 1 else number
+        if number == self._first - 1:
+            self._runs.pop(first)
+            self._first = first
+        else:
+            after = self._runs.pop(number + 1)
+            self._runs.put(first, number if after is None else after)
+
+    def _discard_below(self, number: int) -> bool:
         run = self._runs.floor(number)
         if run is None or number > run[1]:
             return False

@@ -5,7 +5,7 @@ a writer that streams has to know it, and is held to it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, final
 
 from affidavit.crypto import cbor_heads as heads
@@ -48,9 +48,11 @@ def record_tail(checkpoint: bytes) -> bytes:
     return heads.write_text("checkpoint") + heads.write_bytes(checkpoint)
 
 
-def record_events(events: Iterable[bytes]) -> bytes:
+def record_events(events: Sequence[bytes]) -> bytes:
     """Return the bytes of some events as a record carries them."""
-    return b"".join([part for event in events for part in (_string_heads[len(event)], event)])
+    # Nothing here runs in Python for each event.
+    string_heads = map(_string_heads.__getitem__, map(len, events))
+    return b"".join(chain.from_iterable(zip(string_heads, events, strict=True)))
 
 
 def encode_record(events: Sequence[bytes], checkpoint: bytes) -> bytes:

@@ -25,7 +25,12 @@ def short_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(packed_ids, "_BLOCK", 4)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["put", "pop", "get", "floor"]), NUMBERS, NUMBERS), max_size=80))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["put", "put", "pop", "pop_last", "get", "floor"]), NUMBERS, NUMBERS),
+        max_size=80,
+    )
+)
 def test_a_packed_map_behaves_as_a_dict(steps: list[tuple[str, int, int]]) -> None:
     """After any sequence of changes every look-up, the order and the length are those of a dict."""
     packed, model = PackedMap(), dict[int, int]()
@@ -35,6 +40,10 @@ def test_a_packed_map_behaves_as_a_dict(steps: list[tuple[str, int, int]]) -> No
             model[key] = value
         elif what == "pop":
             assert packed.pop(key) == model.pop(key, None)
+        elif what == "pop_last":
+            top = max(model.items(), default=None)
+            assert packed.pop_last() == top
+            model.pop(top[0] if top else 0, None)
         elif what == "get":
             assert packed.get(key) == model.get(key)
         else:
@@ -93,5 +102,5 @@ def test_numbers_in_a_row_take_next_to_none() -> None:
     random.Random(1).shuffle(jumble)
     for numbers in (list(range(MANY)), list(range(MANY, 0, -1)), jumble):
         packed = filled(numbers)
-        assert len(packed._runs) == 1
+        assert len(packed) == 1
     assert bytes_held(lambda: filled(list(range(MANY)))) < MANY

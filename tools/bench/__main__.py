@@ -11,7 +11,11 @@ from typing import Final
 from affidavit.tools.bench.figures import Figures, as_json, as_table
 
 # By name, so that a bench imports what it needs only when it is asked for.
-BENCHES: Final = {"append": "affidavit.tools.bench.append"}
+BENCHES: Final = {
+    "verify": "affidavit.tools.bench.verify",
+    "seal": "affidavit.tools.bench.seal",
+    "append": "affidavit.tools.bench.append",
+}
 ALL: Final = "all"
 
 
