@@ -24,6 +24,7 @@ Runs:
   sessions           list the runs of this store
   watch ID           follow a run that is going on in another terminal
   replay ID          show a run from its first event to its last
+  cancel ID          end a run for good, also one of another terminal
 
 Evidence:
   seal ID            sign everything that a run has recorded so far

@@ -46,19 +46,18 @@ def test_watchers_that_come_and_go_leave_the_owner_alone(cli: Cli) -> None:
     assert "record     verified" in told
 
 
-def test_a_run_that_is_going_on_can_be_neither_sealed_nor_resumed_elsewhere(cli: Cli) -> None:
-    """Both are refused in one sentence with exit code 2, and the owner goes on."""
+def test_a_run_that_is_going_on_cannot_be_resumed_elsewhere(cli: Cli) -> None:
+    """It is refused in one sentence with exit code 2, and the owner goes on."""
     with held_endpoint() as gate:
         url = {"OPENAI_BASE_URL": gate.url}
         with cli.going(*RUN, "--id", "mine", **url) as owner:
             assert gate.asked.wait(30)
-            sealed, resumed = cli("seal", "mine"), cli("resume", "mine", **url)
+            resumed = cli("resume", "mine", **url)
             gate.answer.set()
             owner.communicate(timeout=30)
-    for done in (sealed, resumed):
-        assert done.code == 2
-        assert "run mine is being driven by another process" in done.err
-        assert "Traceback" not in done.err
+    assert resumed.code == 2
+    assert "run mine is being driven by another process" in resumed.err
+    assert "Traceback" not in resumed.err
     assert owner.returncode == 0
 
 
