@@ -1,0 +1,132 @@
+"""The host's one timer: it visits who waits for something, leaves alone who does not, and nobody can hold it up (E2, E3)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import trio
+import trio.testing
+from trio.testing import MockClock
+
+from affidavit.actors.buses.memory import MemoryBus
+from affidavit.actors.clock import SystemClock
+from affidavit.actors.errors import LogClosed
+from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.session import open_session
+from affidavit.actors.timer import DEFAULT_POLL, DEFAULT_STREAM_POLL, Timer, open_timer
+from tests.actors.runtimes import RUN, SPEC, FakeRuntime
+
+
+@pytest.fixture
+async def timer(autojump_clock: MockClock) -> AsyncIterator[Timer]:
+    """A timer with the intervals of the contract."""
+    async with open_timer(MemoryLog(), SystemClock()) as timer:
+        yield timer
+
+
+def tasks() -> int:
+    """Return how many tasks there are in the whole program."""
+    return trio.lowlevel.current_statistics().tasks_living
+
+
+async def test_each_member_is_visited_at_every_beat_until_it_leaves(timer: Timer) -> None:
+    """Whenever it enrolled; one that leaves during its own visit goes on to that visit's end."""
+    seen: list[str] = []
+
+    async def visit() -> None:
+        seen.append("a")
+
+    async def once() -> None:
+        timer.goals.leave("once")
+        await trio.lowlevel.checkpoint()
+        seen.append("once")
+
+    timer.goals.enrol("a", visit)
+    timer.goals.enrol("once", once)
+    await trio.sleep(3.5 * DEFAULT_POLL)
+    assert seen == ["a", "once", "a", "a"]
+    timer.goals.leave("a")
+    await trio.sleep(1)
+    assert len(seen) == 4
+    timer.goals.enrol("a", visit)
+    await trio.sleep(1.5 * DEFAULT_POLL)
+    assert len(seen) == 5
+
+
+async def test_a_visit_that_hangs_delays_nobody_and_ends_when_its_member_is_dropped(timer: Timer) -> None:
+    """E2: those behind it in its round are visited by the next one, and those after its cancellation too."""
+    seen: list[str] = []
+    hung = 0
+
+    async def hang() -> None:
+        nonlocal hung
+        hung += 1
+        await trio.sleep_forever()
+
+    async def visit() -> None:
+        seen.append("b")
+
+    timer.goals.enrol("a", hang)
+    timer.goals.enrol("b", visit)
+    before = tasks()
+    await trio.sleep(10.5 * DEFAULT_POLL)
+    assert hung == 1
+    assert len(seen) >= 9
+    assert tasks() <= before + 2, "rounds do not pile up behind the visit that hangs"
+    timer.goals.drop("a")
+    await trio.testing.wait_all_tasks_blocked()
+    count = len(seen)
+    await trio.sleep(2 * DEFAULT_POLL)
+    assert len(seen) >= count + 1
+
+
+async def test_the_floor_asks_a_log_that_can_tell_before_it_visits_anyone(autojump_clock: MockClock) -> None:
+    """Nothing was written: nobody is visited. It cannot be told: everybody is."""
+
+    class Versioned(MemoryLog):  # type: ignore[misc]  # a test may add to what is final
+        number = 0
+        asked = 0
+
+        async def version(self) -> int:
+            self.asked += 1
+            if self.number < 0:
+                raise LogClosed("closed by the test")
+            return self.number
+
+    log, seen = Versioned(), []
+
+    async def visit() -> None:
+        seen.append(log.number)
+
+    async with open_timer(log, SystemClock()) as timer:
+        timer.floor.enrol("a", visit)
+        await trio.sleep(1)
+        assert seen == [0]
+        log.number = 1
+        await trio.sleep(1)
+        assert seen == [0, 1]
+        log.number = -1
+        await trio.sleep(2.5 * DEFAULT_STREAM_POLL)
+        assert len(seen) >= 4
+
+
+async def test_an_idle_session_has_no_task_and_no_timer(timer: Timer) -> None:
+    """Nor has one whose run has ended and whose readers have left, except the mailbox that was used."""
+    before = tasks()
+    async with open_session(MemoryLog(), MemoryBus(), id=RUN, timer=timer) as session:
+        assert tasks() == before
+        async with session.subscribe():
+            assert len(timer.floor) == 1
+        assert (len(timer.floor), len(timer.goals)) == (0, 0)
+        runtime = FakeRuntime()
+        await session.submit(runtime, SPEC)
+        assert (len(timer.floor), len(timer.goals)) == (1, 1)
+        runtime.converge()
+        assert await session.wait() == "all settled"
+        await trio.sleep(1)
+        assert (len(timer.floor), len(timer.goals)) == (0, 0)
+    async with open_session(MemoryLog(), MemoryBus(), id=RUN) as session:
+        idle = tasks()
+        async with session.subscribe():
+            assert tasks() == idle + 1
