@@ -135,6 +135,11 @@ def _pass_over(data: bytes, pos: int, limit: int) -> tuple[int, int]:
                     return passed, pos
             elif _EMPTY <= first < _ONE_BYTE_LENGTH:
                 end = pos + 1 + first - _EMPTY
+            elif first == _ONE_BYTE_LENGTH:
+                length = data[pos + 1]
+                end = pos + 2 + length
+                if length < _ONE_BYTE_FROM:
+                    return passed, pos
             else:
                 return passed, pos
             if end > size:

@@ -189,6 +189,7 @@ def _fold(reader: RecordReader, check: EventsCheck, keep: list[bytes] | None) ->
         check.add(events)
         if keep is not None:
             keep += events
+        reader.is_wanted = check.fault is None
     if reader.too_long is not None:
         check.refuse_too_long(reader.too_long[1])
     return check.finish()

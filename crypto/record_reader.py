@@ -30,10 +30,11 @@ class RecordReader:
 
     Attributes:
         count: How many events the record carries, as far as it was read.
+        is_wanted: Set to False by a caller for whom no further event can change anything: the rest is passed over.
         too_long: Index and length of an event that was too long to be handed on. Nothing after it was, either.
     """
 
-    __slots__ = ("_checkpoint", "_departure", "_max_event_bytes", "_source", "count", "too_long")
+    __slots__ = ("_checkpoint", "_departure", "_max_event_bytes", "_source", "count", "is_wanted", "too_long")
 
     def __init__(self, read: Read, size: int, *, max_event_bytes: int) -> None:
         """Read a record of `size` bytes; see `ByteSource`."""
@@ -42,6 +43,7 @@ class RecordReader:
         self._checkpoint: bytes | None = None
         self._departure: str | None = None
         self.count = 0
+        self.is_wanted = True
         self.too_long: tuple[int, int] | None = None
 
     @property
@@ -118,15 +120,20 @@ class RecordReader:
     def _batches(self, count: int) -> Iterator[list[bytes]]:
         if self._checkpoint is not None:
             self._note("the fields are not in canonical order")
+        passed = 0
         try:
             for events in event_batches(self._source, count, self._note, self._max_event_bytes):
                 self.count += len(events)
-                if self._departure is None:
-                    yield events
+                if self._departure is not None:
+                    break
+                yield events
+                if not self.is_wanted:
+                    break
         except EventTooLong as stop:
             self.too_long = (self.count, stop.length)
-            skip_events(self._source, count - self.count - 1, self._note)
-            self.count = count
+            passed = 1
+        skip_events(self._source, count - self.count - passed, self._note)
+        self.count = count
 
     def _ranges(self, count: int, length: int) -> Iterator[EventRange]:
         while self.count < count:
