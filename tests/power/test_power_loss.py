@@ -75,9 +75,12 @@ async def _fault(left: Left, synchronous: Synchronous) -> str:
             await log.append([Entry(stream, tips.get(stream, 0), (b"on",)) for stream in ("s0", "other")])
     except LogError as error:
         return f"it cannot be used: {error}"
-    with closing(sqlite3.connect(store)) as connection:
-        if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-            return "SQLite finds faults in it"
+    try:
+        with closing(sqlite3.connect(store)) as connection:
+            if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+                return "SQLite finds faults in it"
+    except sqlite3.DatabaseError as error:
+        return f"SQLite cannot read it: {error}"
     for stream, seq in left.acknowledged.items():
         if tips.get(stream, 0) < seq:
             return f"lost: {stream} ends at {tips.get(stream, 0)}, and {seq} was acknowledged"
