@@ -4,6 +4,7 @@ Text from a record is escaped before it reaches a terminal.
 """
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
@@ -31,6 +32,10 @@ _WHAT: Final = {
     Kind.EVENT_PROOF: "the proof of one event",
     Kind.CONSISTENCY: "the proof that one checkpoint extends another",
 }
+# Columns of a row's words, so that a row fits in 80 with its margin; and the most rows of one value.
+_ROW: Final = 64
+_ROWS: Final = 4
+_LONGEST: Final = _ROW * _ROWS
 _L1_OK: Final = "L1 ok: every event is canonical, of one stream, in order"
 
 
@@ -79,23 +84,50 @@ def as_text(verdict: Verdict) -> str:
 def _lines(verdict: Verdict) -> Iterator[str]:
     name = verdict.file if isinstance(verdict.file, str) else ", ".join(verdict.file or ["no file"])
     if not verdict.accepted:
-        yield f"{plain(name)}: REJECTED  {verdict.failure_code}"
+        yield f"REJECTED  {verdict.failure_code}"
+        yield from _row("file", name)
         yield f"  what         {_WHAT[verdict.kind]}"
-        yield f"  why          {plain(verdict.detail or '')}"
+        yield from _row("why", verdict.detail or "")
         yield from _tiers_before(verdict)
         yield from _gaps(verdict)
         return
-    yield f"{plain(name)}: {_headline(verdict)}"
+    yield _headline(verdict)
+    yield from _row("file", name)
     yield f"  what         {_WHAT[verdict.kind]}"
     if verdict.proved is not None:
-        yield f"  event        {plain(verdict.proved)}"
+        yield from _row("event", verdict.proved)
     yield from _signed_lines(verdict)
     yield from (f"  {line}" for line in _tier_lines(verdict))
     if verdict.kind is Kind.RUN:
         yield f"  complete     {_COMPLETE[verdict.complete]}"
     for finding in verdict.findings:
-        yield f"  finding      {_finding_text(finding)}"
+        yield from _row("finding", _finding_text(finding))
     yield from _gaps(verdict)
+
+
+def _row(label: str, words: str) -> Iterator[str]:
+    """Yield a row whose words may come from the record or from a file's name.
+
+    It breaks long words itself, always behind the margin, so that nothing in a record can begin a line of the screen and pass
+    for a line of the verifier. What is too long is cut, and said to be.
+    """
+    pieces = list(_pieces(plain(words[:_LONGEST])))
+    if len(pieces) > _ROWS or len(words) > _LONGEST:
+        pieces[_ROWS - 1 :] = [f"... ({len(words):,} characters; --json has them all)"]
+    for number, piece in enumerate(pieces):
+        yield f"  {label if number == 0 else '':<12} {piece}".rstrip()
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Break text into pieces of at most a row's columns; a wide character takes two."""
+    piece, width = "", 0
+    for letter in text:
+        columns = 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if width + columns > _ROW:
+            yield piece
+            piece, width = "", 0
+        piece, width = piece + letter, width + columns
+    yield piece
 
 
 def _headline(verdict: Verdict) -> str:
@@ -110,8 +142,8 @@ def _signed_lines(verdict: Verdict) -> Iterator[str]:
     else:
         yield f"  size         {verdict.size}"
         yield f"  root         {verdict.root}"
-        yield f"  origin       {plain(verdict.origin or '')}"
-        yield f"  key id       {plain(verdict.kid or '')}"
+        yield from _row("origin", verdict.origin or "")
+        yield from _row("key id", verdict.kid or "")
     yield f"  trust        {_TRUST[verdict.trust]}"
 
 
@@ -157,7 +189,7 @@ def _finding_text(finding: Finding) -> str:
     where = (
         f" (seq {', '.join(map(str, finding.seqs))}{', ...' if finding.count > len(finding.seqs) else ''})"
     )
-    return plain(finding.detail) + (where if finding.seqs else "")
+    return finding.detail + (where if finding.seqs else "")
 
 
 def _gaps(verdict: Verdict) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from affidavit.crypto import encode_consistency_proof, encode_event_proof, encode_record
+from affidavit.crypto.checkpoint import Checkpoint, sign_checkpoint
 from affidavit.tools import verify
 from tests.crypto.samples import KEY, KID, checkpoint, event, events, sealed, steps, tree
 
@@ -182,7 +183,8 @@ def test_text_says_what_was_checked_tier_by_tier(command: Command) -> None:
     )
     assert command.run(KEY_ARGUMENT, name) == 0
     lines = [line.strip() for line in command.out.splitlines()]
-    assert f"{name}: VERIFIED at L4, and no further than the lines below say" in lines
+    assert lines[0] == "VERIFIED at L4, and no further than the lines below say"
+    assert lines[1].startswith("file ")
     assert "L1 ok: every event is canonical, of one stream, in order" in lines
     assert "L2 ok: the signature holds, and the 4 events rebuild the signed root" in lines
     assert "L4: 1 admitted, 1 refused, 0 outcomes claimed, 1 interrupted" in lines
@@ -302,3 +304,18 @@ def test_misuse_is_one_sentence_and_exit_2(command: Command, arguments: list[str
     assert command.out == ""
     assert len(command.err.splitlines()) == 1
     assert command.err.startswith("affidavit verify: ")
+
+
+def test_nothing_in_a_record_can_pass_for_a_line_of_the_verifier(command: Command) -> None:
+    """A signed origin made to wrap onto lines like ours stays behind the margin, within 80 columns, and is cut."""
+    forged = "x" + " " * 64 + "trust        trusted: the key was given by you" + "世" * 300 + "y" * 5000
+    signed = sign_checkpoint(Checkpoint(forged, TREE.size, TREE.root()), kid=KID, sign=KEY.sign)
+    assert command.run(KEY_ARGUMENT, command.file(signed)) == 0
+    lines = command.out.splitlines()
+    (first,) = [number for number, line in enumerate(lines) if line.startswith("  origin       x")]
+    assert all(line.startswith(" " * 15) for line in lines[first + 1 : first + 4])
+    assert max(sum(1 + (letter == "世") for letter in line) for line in lines[first : first + 4]) < 80
+    assert lines[first + 3].strip() == f"... ({len(forged):,} characters; --json has them all)"
+    assert [line for line in lines if line.startswith("  trust ")] == [
+        "  trust        trusted: the key was given by you"
+    ]
