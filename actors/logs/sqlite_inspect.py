@@ -15,9 +15,9 @@ from typing import Final, cast, final
 import trio
 
 from affidavit.actors.logs.port import Row, StreamInfo
-from affidavit.actors.logs.sqlite_connect import connect
+from affidavit.actors.logs.sqlite_connect import open_reader
 from affidavit.actors.logs.sqlite_place import resolve
-from affidavit.actors.logs.sqlite_reader import SqliteReader, open_sqlite_reader
+from affidavit.actors.logs.sqlite_reader import READ_GRACE, SqliteReader, open_sqlite_reader
 from affidavit.actors.logs.sqlite_wal import WalState, scan_wal
 
 _SLICE: Final = 64  # rows between two checkpoints of the loop; whoever asks hashes each of them
@@ -92,7 +92,8 @@ def _integrity(path: Path) -> tuple[str, ...]:
         return bool(cancelled)
 
     try:
-        with closing(connect(path, "mode=ro")) as connection:
+        # As every reader is opened, so that a store on a read-only disk is checked and not called damaged.
+        with closing(open_reader(path, READ_GRACE, even_damaged=True)[0]) as connection:
             connection.set_progress_handler(look, _STEPS)
             found = connection.execute(f"PRAGMA integrity_check({_MOST})").fetchall()
     except sqlite3.Error as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import trio
 from affidavit.actors.host import open_host
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.tools import app
+from tests.environment import absent
 from tests.tools.commands.conftest import Finished
 from tests.tools.commands.damage import DAMAGES, tidy
 from tests.tools.commands.runner import Cli
@@ -106,3 +108,13 @@ def test_a_store_in_use_is_checked_without_disturbing_its_owner(cli: Cli, copy: 
             assert done.code == 0, done
 
     trio.run(main)
+
+
+def test_a_store_on_a_read_only_disk_is_sound(cli: Cli, copy: Path) -> None:
+    """Where nothing can be made beside the store it is read as it lies, and not called damaged for that."""
+    if os.geteuid() != 0:
+        absent("only root can mount a folder read-only")
+    read_only = f"mount --bind '{copy}' '{copy}' && mount -o remount,ro,bind '{copy}'"
+    done = cli.printed(f"unshare --mount bash -c \"{read_only} && affidavit fsck --store '{copy}'\"")
+    assert (done.code, done.err) == (0, "")
+    assert "sound" in done.out
