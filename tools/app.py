@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from affidavit.tools.errors import CONVERGED, MISUSE, notice, report
 from affidavit.tools.help_layout import PlainHelp
@@ -64,6 +64,12 @@ def main(arguments: Sequence[str]) -> int:
     show_log_lines()
     try:
         code = build_app()(list(arguments), exit_on_error=False, print_error=False)
+    except UnusedCliTokensError as error:
+        unused = " ".join(error.unused_tokens or ())
+        notice(
+            f"affidavit: {arguments[0]} takes no {unused!r} here; words that belong together stand in quotes."
+        )
+        return MISUSE
     except CycloptsError as error:
         error.verbose = False
         command = f" {arguments[0]}" if arguments and arguments[0] in COMMANDS else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import trio
 
+from affidavit.tools._verify_report import plain
 from affidavit.tools.atomic import write_file
 from affidavit.tools.errors import UsageError, notice
 from affidavit.tools.handover import verify_line
@@ -36,10 +37,12 @@ async def hand_over(place: Place, target: str, content: bytes, what: str, kid: b
         await output.write_bytes(content)
         notice(f"wrote {what}")
         return
+    if not target:
+        raise UsageError("--out names no file")
     if target.startswith("-"):
         raise UsageError(
             f"--out names a file, and {target} looks like an option; write ./{target} if it is none"
         )
     await trio.to_thread.run_sync(partial(write_file, Path(target), content, force=force))
-    await output.line(f"{target}: {what}, {len(content):,} bytes")
+    await output.line(f"{plain(target)}: {what}, {len(content):,} bytes")
     await output.line(verify_line(place, target, kid))

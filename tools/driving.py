@@ -74,7 +74,10 @@ def toolbox_of(workspace: Path | None) -> Toolbox:
     Raises:
         ConfigurationError: There is no such workspace.
     """
-    return Toolbox(() if workspace is None else WorkspaceTools(workspace).tools)
+    if workspace is None:
+        return Toolbox()
+    tools = WorkspaceTools(workspace)
+    return Toolbox(tools.tools, place=str(tools.root))
 
 
 async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:

@@ -6,18 +6,35 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from affidavit.actors.events import Event, Kind
+from affidavit.actors.ids import check_run_id
+from affidavit.tools.errors import UsageError
 from affidavit.tools.place import Place
 from affidavit.tools.signing import installed_key
 
 
 def record_name(run_id: str) -> str:
-    """Return the file name of a run's exported record."""
-    return f"{run_id}.provetrail"
+    """Return the file name of a run's exported record.
+
+    Raises:
+        UsageError: The id, from a store made elsewhere, is not fit to be one.
+    """
+    return f"{_file_part(run_id)}.provetrail"
 
 
 def proof_name(run_id: str, seq: int) -> str:
-    """Return the file name of one event's proof."""
-    return f"{run_id}-{seq}.proof"
+    """Return the file name of one event's proof.
+
+    Raises:
+        UsageError: As `record_name`.
+    """
+    return f"{_file_part(run_id)}-{seq}.proof"
+
+
+def _file_part(run_id: str) -> str:
+    try:
+        return check_run_id(run_id)
+    except ValueError:
+        raise UsageError(f"the run's id {run_id!r} is not fit for a file name; name one with --out") from None
 
 
 def handover_lines(place: Place, run_id: str, events: Sequence[Event]) -> Iterator[str]:

@@ -60,7 +60,7 @@ def _ask(*, confirm: bool) -> bytes:
         text = getpass.getpass("Passphrase of the signing key: ")
         if confirm and getpass.getpass("The same again: ") != text:
             raise PassphraseError("the two passphrases differ")
-    except (EOFError, KeyboardInterrupt) as error:
+    except EOFError as error:
         raise PassphraseError("no passphrase was given") from error
     return _usable(text.encode(), "the passphrase")
 

@@ -162,11 +162,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--keyring", metavar="FILE", help="trust the keys of a JSON file; or AFFIDAVIT_KEYRING"
     )
-    parser.add_argument("--tier", choices=list(Tier), default=Tier.L4, help="stop after this tier")
+    parser.add_argument(
+        "--tier", choices=[str(tier) for tier in Tier], default=str(Tier.L4), help="stop after this tier"
+    )
     parser.add_argument(
         "--as",
         dest="kind",
-        choices=list(Kind),
+        choices=[str(kind) for kind in Kind],
         help="what the files are, where their content is not to tell; events: all files are one stream",
     )
     parser.add_argument(

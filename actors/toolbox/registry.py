@@ -24,8 +24,13 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class Toolbox(Mapping[str, Tool]):
     """An immutable set of tools, a mapping ordered by name."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, tools: Iterable[Tool] = (), *, place: str = "") -> None:
         """Collect the tools.
+
+        Args:
+            tools: The tools.
+            place: What they work on, such as a workspace's folder. It goes into the digest alone: a run that is resumed
+                over another folder does not have the same tools.
 
         Raises:
             ConfigurationError: Two tools share a name, or a name is none that a model can be offered.
@@ -41,7 +46,7 @@ class Toolbox(Mapping[str, Tool]):
                 raise ConfigurationError(f"two tools are named {name!r}")
             found[name] = tool
         self._tools = MappingProxyType(dict(sorted(found.items())))
-        self._digest = _digest(self._tools.values())
+        self._digest = _digest(self._tools.values(), place)
 
     def __getitem__(self, name: str) -> Tool:
         """Return the tool of this name; KeyError if there is none."""
@@ -65,13 +70,15 @@ class Toolbox(Mapping[str, Tool]):
 
     @property
     def digest(self) -> bytes:
-        """SHA-256 over every tool's name, description, schema, trust and idempotence."""
+        """SHA-256 over every tool's name, description, schema, trust and idempotence, and over what they work on."""
         return self._digest
 
 
-def _digest(tools: Iterable[Tool]) -> bytes:
-    rows = [
+def _digest(tools: Iterable[Tool], place: str) -> bytes:
+    rows: list[object] = [
         [tool.spec.name, tool.spec.description, tool.spec.input_schema, tool.trust, tool.idempotent]
         for tool in tools
     ]
+    if place:
+        rows.append(place)
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode("ascii")).digest()

@@ -15,6 +15,8 @@ BENCHES: Final = {
     "verify": "affidavit.tools.bench.verify",
     "seal": "affidavit.tools.bench.seal",
     "append": "affidavit.tools.bench.append",
+    "fanout": "affidavit.tools.bench.fanout",
+    "session": "affidavit.tools.bench.session",
 }
 ALL: Final = "all"
 

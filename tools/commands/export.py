@@ -31,7 +31,7 @@ async def export(run_id: RunId, /, *, out: Out = "", force: Force = False, store
     record = io.BytesIO()
     async with open_sqlite_reader(place.runs) as log:
         whole_id = await find_run(log, run_id)
-        target = out or record_name(whole_id)
+        target = record_name(whole_id) if out is None else out
         written = await write_record(log, whole_id, record)
         status = project(await history(log, whole_id))
     what = f"events 1 to {written.size} of run {whole_id}"

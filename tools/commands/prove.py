@@ -42,5 +42,6 @@ async def prove(
         proof = await make_proof(log, whole_id, seq)
         kid = signing_kid(await history(log, whole_id))
     what = f"the proof of event {seq} of run {whole_id}"
-    await hand_over(place, out or proof_name(whole_id, seq), proof, what, kid, force=force)
+    target = proof_name(whole_id, seq) if out is None else out
+    await hand_over(place, target, proof, what, kid, force=force)
     return CONVERGED

@@ -80,6 +80,8 @@ async def run(
 
 
 def _run_id(wanted: str | None) -> str:
+    if wanted is not None and wanted.startswith("-"):
+        raise UsageError("a run's id cannot begin with '-', since every command would take it for an option")
     try:
         return new_run_id(SystemClock().now_ns()) if wanted is None else check_run_id(wanted)
     except ValueError as error:

@@ -82,3 +82,10 @@ async def test_a_typed_tool_checks_and_then_works() -> None:
         await tool("a").run({"words": "x", "times": "many"})
     with pytest.raises(ToolFailed, match="argument 'words': Field required"):
         await tool("a").run({})
+
+
+def test_the_same_tools_over_another_folder_are_other_tools() -> None:
+    """What the tools work on goes into the digest, so a resumed run notices another workspace."""
+    here, there = Toolbox((), place="/here"), Toolbox((), place="/there")
+    assert len({Toolbox().digest, here.digest, there.digest}) == 3
+    assert here.digest == Toolbox((), place="/here").digest

@@ -58,6 +58,8 @@ def refused(capfd: pytest.CaptureFixture[str], *words: object) -> str:
         ((*RUN, READER, "--tools", "read_file"), "name one with --workspace"),
         ((*RUN, READER, "--tools", "dance", "--workspace", "."), "there is no tool 'dance'"),
         ((*RUN, READER, "--id", "two words"), "a run id is 1 to 128 letters"),
+        ((*RUN, READER, "--id=--json"), "a run's id cannot begin with '-'"),
+        (("run", "Summarise", "this", "--model", READER), "run takes no 'this' here"),
         ((*RUN, READER, "--max-steps", "0"), "--max-steps"),
         ((*RUN, READER, "--max-tokens", "many"), "--max-tokens"),
         ((*RUN, READER, "--colour"), "Unknown option: --colour"),
@@ -93,6 +95,7 @@ def test_what_cannot_be_meant(
         (("export", "converged-1", "--out", "."), ". is a directory; name a file"),
         (("export", "converged-1", "--out", "absent/a"), "absent/a: No such file or directory"),
         (("export", "converged-1", "--out", "--force"), "looks like an option"),
+        (("export", "converged-1", "--out", ""), "--out names no file"),
         ((*RUN, READER, "--id", "converged-1"), "there is a run converged-1 already"),
     ],
 )
