@@ -6,7 +6,7 @@ kept and raised to whoever asks for that goal's status, which is the session tha
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, final
@@ -72,6 +72,7 @@ class _Driven:
         self.ended = trio.Event()
         self.status = mission.status
         self.failure: Exception | None = None
+        self.changed: Callable[[], None] | None = None
 
 
 @final
@@ -128,6 +129,14 @@ class GoalRuntime:
         if driven is not None and not driven.ended.is_set():
             raise RuntimeError(f"goal {key.name} is being driven already")
 
+    def tell(self, key: GoalKey, changed: Callable[[], None]) -> None:
+        """Call `changed` once the goal's task has ended; see the port."""
+        driven = self._goals.get(key.name)
+        if driven is None or driven.ended.is_set():
+            changed()
+        else:
+            driven.changed = changed
+
     async def status(self, key: GoalKey) -> GoalStatus:
         """Return how the goal stands.
 
@@ -164,6 +173,8 @@ class GoalRuntime:
             driven.failure = error
         finally:
             driven.ended.set()
+            if driven.changed is not None:
+                driven.changed()
 
     async def _work(self, driven: _Driven, changed: tuple[str, ...]) -> None:
         mission = driven.mission

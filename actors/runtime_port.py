@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol, runtime_checkable
 
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus
 from affidavit.actors.reporter import Reporter
@@ -49,5 +49,21 @@ class Runtime(Protocol):
         Args:
             key: The goal.
             fault: `cancelled` for an end, `interrupted` to park it; what its begun calls are closed with.
+        """
+        ...
+
+
+@runtime_checkable
+class TellingRuntime(Protocol):
+    """What a runtime may offer beside, so that a thousand goals that wait need not be asked twenty times a second each."""
+
+    def tell(self, key: GoalKey, changed: Callable[[], None]) -> None:
+        """Call `changed` each time the goal has become terminal or inactive, or its status can no longer be told.
+
+        Told too often is harmless; told too seldom leaves the session waiting. A goal that is not driven is told at once.
+
+        Args:
+            key: The goal.
+            changed: Takes the place of the one that was named before. It neither blocks nor raises.
         """
         ...

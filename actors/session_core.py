@@ -23,7 +23,7 @@ from affidavit.actors.logs.port import Log
 from affidavit.actors.mailbox import Mailbox, Reply, answer
 from affidavit.actors.recovery import closing_events, ending_events
 from affidavit.actors.run_state import RunState, terminal_event
-from affidavit.actors.runtime_port import Runtime
+from affidavit.actors.runtime_port import Runtime, TellingRuntime
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.sealing import Sealing
 from affidavit.actors.session_commands import AttendInbox, CancelRun, Command, InboxDue, SealDue, SealRun
@@ -182,7 +182,11 @@ class SessionCore:
     def watch(self) -> None:
         """Have the timer look at the goal, and answer what others have asked for while nobody owned the run."""
         if self.driven is not None and self.state.terminal is None and not self._closed:
-            self._timer.goals.enrol(self, self._look)
+            runtime, key = self.driven
+            if isinstance(runtime, TellingRuntime):
+                runtime.tell(key, self._look_soon)
+            else:
+                self._look_soon()
         self._enrol()
         self.wake()
 
@@ -252,11 +256,7 @@ class SessionCore:
                 await self._attend_quietly()
 
     async def _attend(self) -> int:
-        try:
-            await self._inbox.attend()
-        except LogError as error:
-            self.fail(error)
-            raise
+        await self._inbox.attend()
         return self.stream.tip
 
     async def _attend_quietly(self) -> None:
@@ -265,8 +265,9 @@ class SessionCore:
         try:
             await self._attend()
         except LogError:
-            # It has stopped the session, which says so itself; the requests stand for the next owner.
-            return
+            # An effect that could not be recorded has stopped the session. A request that could not be read or answered stands:
+            # for the next look, or for the next owner.
+            logger.warning("the inbox of run %s could not be attended to", self.stream.id, exc_info=True)
 
     async def seal(self, principal: str = "", causation_id: str = "") -> Event:
         """Seal and check what is recorded; of a run that nobody drives, close first what its last driver left open."""
@@ -316,6 +317,10 @@ class SessionCore:
         if self.state.terminal is None:
             raise RuntimeError("the run has no terminal event after it was cancelled")
         return self.state.terminal
+
+    def _look_soon(self) -> None:
+        if not self._closed:
+            self._timer.goals.enrol(self, self._look)
 
     async def _look(self) -> None:
         """Look how the goal stands: the floor beneath what the runtime reports, and the only signal of one that reports none."""

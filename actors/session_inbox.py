@@ -46,11 +46,13 @@ class SessionInbox:
         self._reader = InboxReader(log, run_id)
 
     async def has_more(self) -> bool:
-        """Tell whether there are rows that were not read yet.
+        """Tell whether there are rows that were not read yet, or requests that could not be answered.
 
         Raises:
             LogError: The log could not be asked.
         """
+        if self._reader.pending:
+            return True
         info = await self._log.info(self._reader.stream)
         return info is not None and info.tip > self._reader.seen
 

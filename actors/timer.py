@@ -23,6 +23,9 @@ from affidavit.actors.nurseries import open_owned_nursery, open_services
 DEFAULT_POLL: Final = 0.05
 DEFAULT_STREAM_POLL: Final = 0.25
 
+# Visits between two checkpoints, for those that need none themselves.
+_SLICE: Final = 64
+
 Visit = Callable[[], Awaitable[None]]
 
 
@@ -105,12 +108,14 @@ class Beat:
                     nursery.start_soon(self._round, name=f"a round of the {self._name}")
 
     async def _round(self) -> None:
-        due, visited = iter(list(self._members.items())), self._visited
+        due, visited = enumerate(list(self._members.items()), 1), self._visited
         going = True
         while going:
             # One scope for many visits, since one each would cost more than they do; a visit that is cancelled ends it.
             with trio.CancelScope() as scope:
-                for member, visit in due:
+                for number, (member, visit) in due:
+                    if not number % _SLICE:
+                        await trio.lowlevel.checkpoint()
                     if member in visited or member not in self._members:
                         continue
                     visited[member] = scope

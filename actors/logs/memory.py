@@ -32,6 +32,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._streams: dict[str, _Stream] = {}
         self._owned: set[str] = set()
+        self._version = 0
 
     async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         """Apply each entry whose compare holds; see `Log.append`.
@@ -49,6 +50,7 @@ class MemoryLog:
             return WriterFenced(entry.stream, entry.expected_seq, tip)
         self._streams[entry.stream] = stream
         stream.rows.extend(entry.rows)
+        self._version += 1
         if entry.terminal_seq is not None:
             stream.terminal_seq = entry.terminal_seq
         if entry.sealed_size is not None:
@@ -78,6 +80,11 @@ class MemoryLog:
         return tuple(
             Row(seq, data) for seq, data in enumerate(known.rows[start : start + count], start=start + 1)
         )
+
+    async def version(self) -> int:
+        """Return a number that changes with each append; see `VersionedReader.version`."""
+        await trio.lowlevel.checkpoint()
+        return self._version
 
     async def info(self, stream: str) -> StreamInfo | None:
         """Return one stream's index row, or None if it has no events."""

@@ -13,6 +13,7 @@ from affidavit.actors.logs.port import Entry
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import ModelReply
 from affidavit.actors.runtime import MissionExecutor, open_runtime
+from affidavit.actors.runtime_port import TellingRuntime
 from affidavit.crypto.event import Envelope, encode_event
 from tests.actors.mission_kit import DONE, RUN, FreeModel, KeptLog, WriterOfLists, replies
 
@@ -44,6 +45,22 @@ async def test_a_goal_goes_from_pending_to_converged() -> None:
         last = await runtime.status(KEY)
     assert (last.phase, last.message, last.steps, last.active) == (Phase.CONVERGED, DONE.text, 1, False)
     assert [e.detail["phase"] for e in writer.events if e.kind == Kind.GOAL_PHASE] == ["running", "converged"]
+
+
+async def test_who_asked_to_be_told_is_told_when_the_goals_task_has_ended() -> None:
+    """Once, when its status says so; of one that has ended, or that there is none of, at once."""
+    told: list[str] = []
+    async with open_runtime(MissionExecutor(MissionConfig(replies(DONE))), await opened()) as runtime:
+        assert isinstance(runtime, TellingRuntime)
+        await runtime.submit(SPEC, WriterOfLists())
+        runtime.tell(KEY, lambda: told.append("replaced"))
+        runtime.tell(KEY, lambda: told.append("ended"))
+        assert told == []
+        await trio.testing.wait_all_tasks_blocked()
+        assert told == ["ended"]
+        runtime.tell(KEY, lambda: told.append("late"))
+        runtime.tell(GoalKey("other"), lambda: told.append("unknown"))
+        assert told == ["ended", "late", "unknown"]
 
 
 async def test_an_observer_gets_the_reports_in_place_of_the_sessions_reporter() -> None:

@@ -202,6 +202,21 @@ async def test_whatever_append_fails_the_effect_stands_once_and_is_answered_in_t
         assert answered.count(Kind.REQUEST_ANSWERED) == 1
 
 
+async def test_an_answer_that_found_no_room_is_given_when_there_is_some(autojump_clock: MockClock) -> None:
+    """The effect stands, the run goes on, and the floor tries again."""
+    truth = MemoryLog()
+    log = FaultLog(truth)
+    async with open_sealer(log, SIGNER) as sealer, going(log, SilentBus(), sealer) as (session, _):
+        seq = await ask(truth, SEAL)
+        # record.sealed, record.verified, then the answer.
+        log._at = frozenset({log.appends + 3})
+        await trio.sleep(3 * DEFAULT_STREAM_POLL)
+        assert log.faults == 1
+        assert await answers(truth, seq) == [Answer("done", seq=2)]
+        await session.reporter.report(SPEAK)
+    assert (await kinds(truth)).count(Kind.RECORD_SEALED) == 2
+
+
 async def test_an_answered_request_is_not_carried_out_again_after_a_restart(
     autojump_clock: MockClock,
 ) -> None:
@@ -228,6 +243,7 @@ async def test_garbage_in_an_inbox_stops_nobody(
     """Whoever may write the store may write an inbox: what makes no sense is left aside, and the next request is done."""
     log, bus = MemoryLog(), MemoryBus()
     await log.append([Entry(inbox_of(RUN), 0, (b"not an event",))])
+    seq = 0
     for event in (
         Event("something.else", text="?"),
         Event(Kind.REQUEST_ANSWERED, detail={"request": 99, "outcome": "done"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 import trio
@@ -12,6 +12,7 @@ from trio.testing import MockClock
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.errors import LogClosed
+from affidavit.actors.goal import GoalKey, GoalStatus
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.session import open_session
 from affidavit.actors.timer import DEFAULT_POLL, DEFAULT_STREAM_POLL, Timer, open_timer
@@ -19,7 +20,7 @@ from tests.actors.runtimes import RUN, SPEC, FakeRuntime
 
 
 @pytest.fixture
-async def timer(autojump_clock: MockClock) -> AsyncIterator[Timer]:
+async def timer() -> AsyncIterator[Timer]:
     """A timer with the intervals of the contract."""
     async with open_timer(MemoryLog(), SystemClock()) as timer:
         yield timer
@@ -30,7 +31,9 @@ def tasks() -> int:
     return trio.lowlevel.current_statistics().tasks_living
 
 
-async def test_each_member_is_visited_at_every_beat_until_it_leaves(timer: Timer) -> None:
+async def test_each_member_is_visited_at_every_beat_until_it_leaves(
+    timer: Timer, autojump_clock: MockClock
+) -> None:
     """Whenever it enrolled; one that leaves during its own visit goes on to that visit's end."""
     seen: list[str] = []
 
@@ -54,7 +57,9 @@ async def test_each_member_is_visited_at_every_beat_until_it_leaves(timer: Timer
     assert len(seen) == 5
 
 
-async def test_a_visit_that_hangs_delays_nobody_and_ends_when_its_member_is_dropped(timer: Timer) -> None:
+async def test_a_visit_that_hangs_delays_nobody_and_ends_when_its_member_is_dropped(
+    timer: Timer, autojump_clock: MockClock
+) -> None:
     """E2: those behind it in its round are visited by the next one, and those after its cancellation too."""
     seen: list[str] = []
     hung = 0
@@ -81,15 +86,31 @@ async def test_a_visit_that_hangs_delays_nobody_and_ends_when_its_member_is_drop
     assert len(seen) >= count + 1
 
 
+async def test_a_visit_that_is_cancelled_does_not_take_its_round_with_it(
+    timer: Timer, autojump_clock: MockClock
+) -> None:
+    """Those behind it are visited before the next beat, which for the floor may come only after the next change."""
+    seen: list[str] = []
+
+    async def visit() -> None:
+        seen.append("b")
+
+    timer.goals.enrol("a", trio.sleep_forever)
+    timer.goals.enrol("b", visit)
+    await trio.sleep(1.2 * DEFAULT_POLL)
+    assert seen == []
+    timer.goals.drop("a")
+    await trio.sleep(0.5 * DEFAULT_POLL)
+    assert seen == ["b"]
+
+
 async def test_the_floor_asks_a_log_that_can_tell_before_it_visits_anyone(autojump_clock: MockClock) -> None:
     """Nothing was written: nobody is visited. It cannot be told: everybody is."""
 
     class Versioned(MemoryLog):  # type: ignore[misc]  # a test may add to what is final
         number = 0
-        asked = 0
 
         async def version(self) -> int:
-            self.asked += 1
             if self.number < 0:
                 raise LogClosed("closed by the test")
             return self.number
@@ -111,7 +132,7 @@ async def test_the_floor_asks_a_log_that_can_tell_before_it_visits_anyone(autoju
         assert len(seen) >= 4
 
 
-async def test_an_idle_session_has_no_task_and_no_timer(timer: Timer) -> None:
+async def test_an_idle_session_has_no_task_and_no_timer(timer: Timer, autojump_clock: MockClock) -> None:
     """Nor has one whose run has ended and whose readers have left, except the mailbox that was used."""
     before = tasks()
     async with open_session(MemoryLog(), MemoryBus(), id=RUN, timer=timer) as session:
@@ -130,3 +151,43 @@ async def test_an_idle_session_has_no_task_and_no_timer(timer: Timer) -> None:
         idle = tasks()
         async with session.subscribe():
             assert tasks() == idle + 1
+
+
+class Telling(FakeRuntime):  # type: ignore[misc]  # a test may add to what is final
+    """A runtime that says when there is something to see.
+
+    Attributes:
+        changed: Says so.
+        asked: How often its status was asked.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed: Callable[[], None] | None = None
+        self.asked = 0
+
+    def tell(self, key: GoalKey, changed: Callable[[], None]) -> None:
+        self.changed = changed
+
+    async def status(self, key: GoalKey) -> GoalStatus:
+        self.asked += 1
+        return await super().status(key)
+
+
+async def test_a_goal_whose_runtime_tells_is_not_asked_until_it_has_told(
+    timer: Timer, autojump_clock: MockClock
+) -> None:
+    """E3: a thousand goals that wait cost nothing; the end is found at the next beat."""
+    runtime = Telling()
+    async with open_session(MemoryLog(), MemoryBus(), id=RUN, timer=timer) as session:
+        await session.submit(runtime, SPEC)
+        await trio.sleep(5)
+        assert (runtime.asked, len(timer.goals)) == (0, 0)
+        assert runtime.changed is not None
+        runtime.converge()
+        runtime.changed()
+        told = trio.current_time()
+        assert await session.wait() == "all settled"
+        assert trio.current_time() - told <= DEFAULT_POLL + 0.001
+    runtime.changed()
+    assert len(timer.goals) == 0
