@@ -89,13 +89,14 @@ _FIELDS: Final = tuple((key, plain) for names, plain in _NAMED for key in names.
 _TYPE_OF_KEY: Final[dict[str, type]] = dict(_FIELDS)
 _VALUES: Final = attrgetter(*(name for names, _ in _NAMED for name in names))
 # What a payload value may be so that it is certainly read back as the very same.
-# `dataclasses.replace` costs as much as decoding: it checks by name, and a frozen class writes each field by way of `object`.
-_READ_SLOTS: Final = attrgetter(*(item.name for item in fields(Event)))
-_WRITE_SLOTS: Final = tuple(getattr(Event, item.name).__set__ for item in fields(Event))
-_WRITE_PLACE: Final = tuple(
-    getattr(Event, name).__set__ for name in ("kind", "seq", "time", "actor", "detail", "args_digest")
-)
 _SCALARS: Final = frozenset({str, bytes, int, bool, type(None)})
+_AS_READ: Final = _SCALARS | {Usage}
+# `dataclasses.replace` costs as much as decoding: it checks by name, and a frozen class writes each field by way of `object`.
+_PLACE: Final = ("kind", "seq", "time", "actor", "detail", "args_digest")
+_SAME: Final = tuple(item.name for item in fields(Event) if item.name not in _PLACE)
+_READ_SAME: Final = attrgetter(*_SAME)
+_WRITE_SAME: Final = tuple(getattr(Event, name).__set__ for name in _SAME)
+_WRITE_PLACE: Final = tuple(getattr(Event, name).__set__ for name in _PLACE)
 
 
 def actor_of(kind: str) -> ActorType:
@@ -194,9 +195,12 @@ def record(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, Ev
     if detail is None or event.kind == Kind.TOOL_CALL:  # whose digest needs the salt
         return data, decode(data)
     seen: Event = object.__new__(Event)
-    for write, value in zip(_WRITE_SLOTS, _READ_SLOTS(event), strict=True):
+    values = _READ_SAME(event)
+    if not _AS_READ.issuperset(map(type, values)):
         # A member of a string enumeration is read back as the plain string it is.
-        write(seen, str(value) if isinstance(value, StrEnum) else value)
+        values = tuple(str(value) if isinstance(value, StrEnum) else value for value in values)
+    for write, value in zip(_WRITE_SAME, values, strict=True):
+        write(seen, value)
     for write, value in zip(
         _WRITE_PLACE,
         (_kind(stored_type(event.kind)), seq, time, str(actor_of(event.kind)), detail, b""),

@@ -97,8 +97,10 @@ class RunState:
 
 def is_end_of_goal(event: Event) -> bool:
     """Tell whether an event says that the run's root goal has reached a terminal phase."""
+    if event.kind != Kind.GOAL_PHASE or event.goal:
+        return False
     phase = Phase.read(event.detail.get("phase"))
-    return event.kind == Kind.GOAL_PHASE and not event.goal and phase is not None and phase.terminal
+    return phase is not None and phase.terminal
 
 
 def terminal_event(phase: Event) -> Event:

@@ -11,11 +11,13 @@ from typing import Final
 import trio
 
 from affidavit.actors.buses.memory import MemoryBus
+from affidavit.actors.clock import SystemClock
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.session import Session, open_session
+from affidavit.actors.timer import open_timer
 from affidavit.tools.bench.figures import Figures, alternate
 
 _WORDS: Final = "The quick brown fox jumps over the lazy dog, and the ledger balances. " * 2
@@ -48,11 +50,15 @@ class _Driven:
 
 @asynccontextmanager
 async def _sessions(path: Path, count: int, generation: int) -> AsyncIterator[list[Session]]:
-    async with open_sqlite_log(path) as log, AsyncExitStack() as stack:
+    async with (
+        open_sqlite_log(path) as log,
+        open_timer(log, SystemClock()) as timer,  # one for all, as a host has it
+        AsyncExitStack() as stack,
+    ):
         opened = []
         for number in range(count):
             session = await stack.enter_async_context(
-                open_session(log, MemoryBus(), id=f"run-{generation}-{number}")
+                open_session(log, MemoryBus(), id=f"run-{generation}-{number}", timer=timer)
             )
             await session.submit(_Driven(), GoalSpec("settle the ledger"))
             opened.append(session)
