@@ -28,10 +28,10 @@ from affidavit.tools.bench.seal_lateness import measure_lateness
 
 EVENTS: Final = 1_000_000
 ROUNDS: Final = 5
-_SLICE: Final = 256
+_BATCH: Final = 1024
+_SLICE: Final = 256  # rows that the log's reader gives before it lets others run
 _SUBTREE: Final = 1024  # leaves that are hashed while they are at hand
 _LATENESS_EVENTS: Final = 100_000
-_PAGE: Final = "SELECT data FROM rows WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?"
 
 
 def hash_loop(events: list[bytes]) -> bytes:
@@ -69,8 +69,8 @@ def seal(batches: Iterator[list[bytes]], count: int, path: Path) -> bytes:
 
 
 def _slices(events: list[bytes]) -> Iterator[list[bytes]]:
-    for start in range(0, len(events), _SLICE):
-        yield events[start : start + _SLICE]
+    for start in range(0, len(events), _BATCH):
+        yield events[start : start + _BATCH]
 
 
 def fill(store: Path, events: list[bytes]) -> None:
@@ -84,9 +84,8 @@ def fill(store: Path, events: list[bytes]) -> None:
 
 
 def _stored(connection: sqlite3.Connection) -> Iterator[list[bytes]]:
-    seq = 0
-    while page := connection.execute(_PAGE, (STREAM, seq, _SLICE)).fetchall():
-        seq += len(page)
+    cursor = connection.execute("SELECT data FROM rows WHERE stream = ? ORDER BY seq", (STREAM,))
+    while page := cursor.fetchmany(_BATCH):
         yield [data for (data,) in page]
 
 

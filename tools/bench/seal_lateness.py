@@ -55,8 +55,9 @@ class _Ticker:
                 await trio.sleep_until(due)
                 self.late.append(trio.current_time() - due)
 
-    def stop(self) -> None:
-        """Tick no more."""
+    async def stop(self) -> None:
+        """Tick once more, so that a stop that lasted until now is seen, and then no more."""
+        await trio.sleep(2 * _TICK)
         self._scope.cancel()
 
 
@@ -67,7 +68,7 @@ async def _by_the_sealer(events: list[bytes]) -> list[float]:
         nursery.start_soon(ticker.run)
         sealed = await sealer.seal(STREAM, len(events))
         await sealer.check(STREAM, sealed)
-        ticker.stop()
+        await ticker.stop()
     return ticker.late
 
 
@@ -76,7 +77,7 @@ async def _in_a_thread(events: list[bytes]) -> list[float]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ticker.run)
         await trio.to_thread.run_sync(_seal_and_verify, events)
-        ticker.stop()
+        await ticker.stop()
     return ticker.late
 
 
