@@ -33,7 +33,7 @@ Workspace: TypeAlias = Annotated[
     ),
 ]
 Out: TypeAlias = Annotated[
-    str,
+    str | None,
     Parameter(
         name="--out",
         help="The file to write, or - for standard output.",

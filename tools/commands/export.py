@@ -16,7 +16,7 @@ from affidavit.tools.options import Force, Out, RunId, Store
 from affidavit.tools.place import place_of
 
 
-async def export(run_id: RunId, /, *, out: Out = "", force: Force = False, store: Store = None) -> int:
+async def export(run_id: RunId, /, *, out: Out = None, force: Force = False, store: Store = None) -> int:
     """Write a run's sealed record to a file, to hand over.
 
     It holds every event up to the last seal, and the signature. By default the

@@ -22,7 +22,7 @@ async def prove(
     seq: Annotated[int, Parameter(name="SEQ", help="Which event, by its number.")],
     /,
     *,
-    out: Out = "",
+    out: Out = None,
     force: Force = False,
     store: Store = None,
 ) -> int:
