@@ -29,10 +29,12 @@ class Sealing:
         self._sealer = sealer
         self._turnstile = trio.Lock()
 
-    async def seal(self, *, principal: str = "", causation_id: str = "") -> Event:
+    async def seal(self, *, principal: str = "", causation_id: str = "", anew: bool = False) -> Event:
         """Seal and check everything that no seal covers yet.
 
         Args:
+            anew: Whether to read a seal that was checked before back from the log and check it once more. Whoever asks for
+                a sealed record by hand is told how it stands now, not how it once stood.
             principal: Who asked for it, where somebody did.
             causation_id: The request it is the effect of.
 
@@ -51,8 +53,9 @@ class Sealing:
             last = self._state.last_seal
             if last is None:
                 raise SealRefused(f"run {self._stream.id} has no events to seal")
-            if not self._is_verified(last):
-                await self._check(_sealed(last))
+            verified = self._is_verified(last)
+            if anew or not verified:
+                await self._check(_sealed(last), told=verified)
             return last
 
     def _is_verified(self, seal: Event) -> bool:
@@ -78,14 +81,18 @@ class Sealing:
             Event(Kind.RECORD_SEALED, principal=principal, causation_id=causation_id, detail=detail)
         )
 
-    async def _check(self, sealed: Sealed) -> None:
+    async def _check(self, sealed: Sealed, *, told: bool) -> None:
+        """Have a seal checked and record what came of it; that it holds is not told twice."""
         about: dict[str, object] = {"size": sealed.size, "root": sealed.root}
         try:
             checked = await self._sealer.check(self._stream.id, sealed)
         except VerificationError as error:
             await self._reject(error, about)  # noqa: ASYNC120  # as above
             raise
-        await self._stream.append(Event(Kind.RECORD_VERIFIED, detail={**about, "tiers": list(checked.tiers)}))
+        if not told:
+            await self._stream.append(
+                Event(Kind.RECORD_VERIFIED, detail={**about, "tiers": list(checked.tiers)})
+            )
 
     async def _reject(self, error: VerificationError, about: dict[str, object]) -> None:
         """Record a rejection, unless the same one stands last: whoever asks again is told again, and nothing is added."""

@@ -269,13 +269,13 @@ class SessionCore:
             # for the next look, or for the next owner.
             logger.warning("the inbox of run %s could not be attended to", self.stream.id, exc_info=True)
 
-    async def seal(self, principal: str = "", causation_id: str = "") -> Event:
+    async def seal(self, principal: str = "", causation_id: str = "", *, anew: bool = True) -> Event:
         """Seal and check what is recorded; of a run that nobody drives, close first what its last driver left open."""
         if self.sealing is None:
             raise RuntimeError("this session was opened without a sealer")
         try:
             await self._close_open_calls()
-            return await self.sealing.seal(principal=principal, causation_id=causation_id)
+            return await self.sealing.seal(principal=principal, causation_id=causation_id, anew=anew)
         except LogError as error:
             self.fail(error)
             raise
@@ -283,7 +283,7 @@ class SessionCore:
     async def _seal_quietly(self) -> None:
         """Seal because it is time to. That it failed is told to the host's log; the events stand and can be sealed later."""
         try:
-            await self.seal()
+            await self.seal(anew=False)
         except Exception:
             logger.exception("run %s could not be sealed", self.stream.id)
 

@@ -184,3 +184,18 @@ async def test_a_stored_seal_that_is_none_is_refused(
     await log.append([Entry(RUN, 2, (encode(SPEAK, stream=RUN, seq=3, time=0),))])
     with pytest.raises(SealRefused, match="holds no checkpoint"):
         await record(log)
+
+
+async def test_a_seal_that_was_verified_once_is_read_back_when_it_is_asked_for_again(
+    autojump_clock: MockClock, log: MemoryLog, sealer: Sealer
+) -> None:
+    """Asked for by hand a finished run is checked as it stands now: nothing is added while it holds, and a change is told."""
+    await finished(log, sealer)
+    before = await kinds(log)
+    async with open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session:
+        await session.seal()
+        assert await kinds(log) == before
+        await change(log, 2)
+        with pytest.raises(VerificationError):
+            await session.seal()
+    assert (await kinds(log))[len(before) :] == [Kind.RECORD_REJECTED]
