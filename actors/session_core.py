@@ -23,11 +23,12 @@ from affidavit.actors.logs.port import Log
 from affidavit.actors.mailbox import Mailbox, Reply, answer
 from affidavit.actors.recovery import closing_events, ending_events
 from affidavit.actors.run_state import RunState, terminal_event
-from affidavit.actors.runtime_port import Runtime, TellingRuntime
+from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.sealing import Sealing
 from affidavit.actors.session_commands import AttendInbox, CancelRun, Command, InboxDue, SealDue, SealRun
 from affidavit.actors.session_inbox import SessionInbox
+from affidavit.actors.session_watch import SessionWatch
 from affidavit.actors.stream import Committed, Prepare, Stream
 from affidavit.actors.timer import StartService, Timer
 
@@ -79,14 +80,14 @@ class SessionCore:
         self._start = start
         self._is_running = False
         self._closed = False
-        self._cancelling = False
+        self.is_cancelling = False
         self._log = log
-        self._timer = timer
-        self._inbox = SessionInbox(log, state, clock, stream.id, self)
+        self.inbox = SessionInbox(log, state, clock, stream.id, self)
+        self._watch = SessionWatch(self, log, timer)
         # Commands that found the mailbox full: it is busy, so its loop looks at these after the command it is at.
         self._due: set[SealDue | InboxDue] = set()
         stream.observe(self._observe)
-        stream.readers.on_change = self._enrol
+        stream.readers.on_change = self._watch.enrol
         if sealer is not None:
             stream.observe(sealer.feed)
 
@@ -107,7 +108,7 @@ class SessionCore:
 
     def wake(self) -> None:
         """Others may have asked for something. Called by the bus."""
-        if not self._closed and self.failure is None:
+        if self.is_live:
             self._post(InboxDue())
 
     def bus_ended(self) -> None:
@@ -117,7 +118,7 @@ class SessionCore:
         for event in committed.events:
             self.state.apply(event)
         if any(event.kind in TERMINAL_KINDS for event in committed.events):
-            self._enrol()
+            self._watch.enrol()
             if self.sealing is not None:
                 self._post(SealDue())
 
@@ -180,34 +181,14 @@ class SessionCore:
         self.release(reason)
 
     def watch(self) -> None:
-        """Have the timer look at the goal, and answer what others have asked for while nobody owned the run."""
-        if self.driven is not None and self.state.terminal is None and not self._closed:
-            runtime, key = self.driven
-            if isinstance(runtime, TellingRuntime):
-                runtime.tell(key, self._look_soon)
-            else:
-                self._look_soon()
-        self._enrol()
+        """Follow the goal, and answer what others have asked for while nobody owned the run."""
+        self._watch.follow()
         self.wake()
 
-    def _enrol(self) -> None:
-        is_going = self.driven is not None and not self.state.done.is_set()
-        if self._timer.has_floor and not self._closed and (is_going or len(self.stream.readers)):
-            self._timer.floor.enrol(self, self._poll)
-        else:
-            self._timer.floor.leave(self)
-
-    async def _poll(self) -> None:
-        """Look whether the log holds what no wake told of."""
-        try:
-            if len(self.stream.readers):
-                info = await self._log.info(self.stream.id)
-                self.stream.readers.check(0 if info is None else info.tip)
-            if self.taken_up and await self._inbox.has_more():
-                self.wake()
-        except LogError:
-            # Readers that look for themselves meet the reason, and tell it.
-            self.stream.readers.tick()
+    @property
+    def is_live(self) -> bool:
+        """Whether it has neither failed nor closed."""
+        return self.failure is None and not self._closed
 
     def fail(self, error: BaseException) -> None:
         """Stop the session for this reason; the first one counts."""
@@ -221,8 +202,7 @@ class SessionCore:
         """Record nothing more: the run's ownership is about to end."""
         self.release(_CLOSED)
         self._closed = True
-        self._timer.goals.drop(self)
-        self._timer.floor.drop(self)
+        self._watch.close()
         if not self._is_running:
             self._mailbox.close(_discard)
 
@@ -230,7 +210,7 @@ class SessionCore:
         """Let go of everybody who waits for the run's end, since it will not come in this session."""
         self.stopped = self.stopped or reason
         self.state.done.set()
-        self._enrol()
+        self._watch.enrol()
 
     async def _mailbox_loop(self) -> None:
         """The actor's loop: one command at a time."""
@@ -256,7 +236,7 @@ class SessionCore:
                 await self._attend_quietly()
 
     async def _attend(self) -> int:
-        await self._inbox.attend()
+        await self.inbox.attend()
         return self.stream.tip
 
     async def _attend_quietly(self) -> None:
@@ -302,7 +282,7 @@ class SessionCore:
         Returns:
             The terminal event that stands.
         """
-        self._cancelling = True
+        self.is_cancelling = True
         try:
             if self.driven is not None and self.state.terminal is None:
                 runtime, key = self.driven
@@ -313,37 +293,14 @@ class SessionCore:
             status = GoalStatus(Phase.STALLED, reason, 0, FaultClass.CANCELLED)
             await self.end(phase_event(status, principal=principal, causation_id=causation_id))
         finally:
-            self._cancelling = False
+            self.is_cancelling = False
         if self.state.terminal is None:
             raise RuntimeError("the run has no terminal event after it was cancelled")
         return self.state.terminal
 
-    def _look_soon(self) -> None:
-        if not self._closed:
-            self._timer.goals.enrol(self, self._look)
-
-    async def _look(self) -> None:
-        """Look how the goal stands: the floor beneath what the runtime reports, and the only signal of one that reports none."""
-        driven = self.driven
-        if driven is None or self.state.terminal is not None or self._closed or self.failure is not None:
-            self._timer.goals.leave(self)
-            return
-        runtime, key = driven
-        try:
-            status = await runtime.status(key)
-            if self.driven is not driven:
-                return
-            if status.phase.terminal:
-                self._timer.goals.leave(self)
-                await self.end(phase_event(status))
-                return
-        except Exception as error:
-            self.fail(error)
-            return
-        # While it is being cancelled its runtime has let go of it and its terminal event is still to come.
-        if not status.active and not self._cancelling:
-            self._timer.goals.leave(self)
-            self.release("nothing drives it any more")
+    async def end_as(self, status: GoalStatus) -> None:
+        """Record the end of the root goal as its status tells it; see `end`."""
+        await self.end(phase_event(status))
 
     async def settle(self) -> None:
         """Wait for the run that is going, and leave its record sealed."""
