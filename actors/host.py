@@ -247,6 +247,7 @@ async def open_host(
     on_failure: OnFailure = _log_failure,
     poll_interval: float = DEFAULT_POLL,
     stream_poll: float = DEFAULT_STREAM_POLL,
+    seal_every: int = 0,
 ) -> AsyncIterator[Host]:
     """Open a host over a log, and close it inside-out: runs are parked, then timer and sealer end; the log is the caller's.
 
@@ -258,6 +259,8 @@ async def open_host(
         on_failure: Called with a run's id and the error when its session failed. It must not raise.
         poll_interval: Seconds between two looks at a goal's status.
         stream_poll: Seconds after which a reader re-reads the log without a wake.
+        seal_every: After how many events a run that is going on is sealed, signed only; 0 for only at its end, at park and on
+            demand.
 
     Yields:
         The host.
@@ -270,7 +273,9 @@ async def open_host(
     try:
         async with AsyncExitStack() as stack:
             clock = clock or SystemClock()
-            sealer = await stack.enter_async_context(open_sealer(log, signer)) if signer is not None else None
+            sealer = None
+            if signer is not None:
+                sealer = await stack.enter_async_context(open_sealer(log, signer, every=seal_every))
             timer = await stack.enter_async_context(open_timer(log, clock, poll_interval, stream_poll))
             nursery = await stack.enter_async_context(open_owned_nursery())
             host = Host(log, bus or MemoryBus(), sealer, clock, timer, nursery, on_failure)

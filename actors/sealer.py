@@ -92,8 +92,10 @@ _Command = _Fed | _Seal | _Check | _Forget
 class Sealer:
     """The handle of a sealer actor; made by `open_sealer`."""
 
-    def __init__(self, log: LogReader, signer: Signer) -> None:
+    def __init__(self, log: LogReader, signer: Signer, every: int) -> None:
         """Use `open_sealer`."""
+        # After how many events of a going run its session has them signed; 0 for only at the end.
+        self.every: Final = every
         self._log = log
         self._signer = signer
         self._keyring = Keyring()
@@ -218,14 +220,21 @@ def _discard(command: _Command) -> None:
 
 
 @asynccontextmanager
-async def open_sealer(log: LogReader, signer: Signer) -> AsyncIterator[Sealer]:
+async def open_sealer(log: LogReader, signer: Signer, *, every: int = 0) -> AsyncIterator[Sealer]:
     """Open a sealer actor for the length of the block.
 
     Args:
         log: Where the event bytes are read from.
         signer: Signs the roots.
+        every: After how many events a run that is going on is sealed, signed only; 0 for only when it ends, is parked or
+            somebody asks.
+
+    Raises:
+        ValueError: `every` is negative.
     """
-    sealer = Sealer(log, signer)
+    if every < 0:
+        raise ValueError(f"a run is sealed every so many events, not {every}")
+    sealer = Sealer(log, signer, every)
     async with open_services() as services:
         services.start_soon(sealer.run, name="sealer")
         yield sealer

@@ -58,6 +58,18 @@ class Sealing:
                 await self._check(_sealed(last), told=verified)
             return last
 
+    async def sign(self) -> None:
+        """Seal what no seal covers yet, and leave the check to the next seal at an end, at park or on demand.
+
+        Raises:
+            VerificationError: The events under the last seal are no longer those; record.rejected stands with the code.
+            LogError: The log could not be read or written.
+            ProducerError: The signer failed.
+        """
+        async with self._turnstile:
+            if self._state.unsealed:
+                await self._sign("", "")
+
     def _is_verified(self, seal: Event) -> bool:
         check = self._state.last_check
         return check is not None and check.kind == Kind.RECORD_VERIFIED and size_of(check) >= size_of(seal)

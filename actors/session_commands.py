@@ -36,6 +36,11 @@ class SealDue:
 
 
 @dataclass(frozen=True, slots=True)
+class SignDue:
+    """A going run has recorded so much that no seal covers; sign it, unchecked. Nobody waits for an answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class InboxDue:
     """Others may have asked for something; look, carry it out and answer it. Nobody waits for an answer here."""
 
@@ -47,4 +52,4 @@ class AttendInbox:
     reply: Reply[int]
 
 
-Command = SealRun | CancelRun | SealDue | InboxDue | AttendInbox
+Command = SealRun | CancelRun | SealDue | SignDue | InboxDue | AttendInbox

@@ -16,7 +16,7 @@ import trio
 from affidavit.actors.clock import Clock
 from affidavit.actors.conversation import Conversation, fold
 from affidavit.actors.errors import LogClosed, LogError
-from affidavit.actors.events import TERMINAL_KINDS, Event, FaultClass, Kind
+from affidavit.actors.events import RECORD_KINDS, TERMINAL_KINDS, Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import Log
@@ -26,7 +26,15 @@ from affidavit.actors.run_state import RunState, terminal_event
 from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.sealing import Sealing
-from affidavit.actors.session_commands import AttendInbox, CancelRun, Command, InboxDue, SealDue, SealRun
+from affidavit.actors.session_commands import (
+    AttendInbox,
+    CancelRun,
+    Command,
+    InboxDue,
+    SealDue,
+    SealRun,
+    SignDue,
+)
 from affidavit.actors.session_inbox import SessionInbox
 from affidavit.actors.session_watch import SessionWatch
 from affidavit.actors.stream import Committed, Prepare, Stream
@@ -68,6 +76,10 @@ class SessionCore:
         self.stream = stream
         self.state = state
         self.sealing = Sealing(stream, state, sealer) if sealer is not None else None
+        self._sign_every = 0 if sealer is None else sealer.every
+        self._is_signing = False
+        # Events since the last one about the record: since the last seal, or as good as.
+        self._unsigned = 0
         # The first thing that stopped the session, and its sentence; nothing is recorded after it.
         self.failure: BaseException | None = None
         self.stopped = ""
@@ -85,7 +97,7 @@ class SessionCore:
         self.inbox = SessionInbox(log, state, clock, stream.id, self)
         self._watch = SessionWatch(self, log, timer)
         # Commands that found the mailbox full: it is busy, so its loop looks at these after the command it is at.
-        self._due: set[SealDue | InboxDue] = set()
+        self._due: set[SealDue | SignDue | InboxDue] = set()
         stream.observe(self._observe)
         stream.readers.on_change = self._watch.enrol
         if sealer is not None:
@@ -96,7 +108,7 @@ class SessionCore:
         self._run_mailbox()
         return await self._mailbox.ask(command, expected)
 
-    def _post(self, command: SealDue | InboxDue) -> None:
+    def _post(self, command: SealDue | SignDue | InboxDue) -> None:
         self._run_mailbox()
         if not self._mailbox.post_nowait(command):
             self._due.add(command)
@@ -117,10 +129,14 @@ class SessionCore:
     def _observe(self, committed: Committed) -> None:
         for event in committed.events:
             self.state.apply(event)
+            self._unsigned = 0 if event.kind in RECORD_KINDS else self._unsigned + 1
         if any(event.kind in TERMINAL_KINDS for event in committed.events):
             self._watch.enrol()
             if self.sealing is not None:
                 self._post(SealDue())
+        elif 0 < self._sign_every <= self._unsigned and not self._is_signing:
+            self._is_signing = True
+            self._post(SignDue())
 
     async def record(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         """Record events in one append.
@@ -232,6 +248,8 @@ class SessionCore:
                 await answer(reply, self._attend)
             case SealDue():
                 await self._seal_quietly()
+            case SignDue():
+                await self._sign_quietly()
             case InboxDue():
                 await self._attend_quietly()
 
@@ -266,6 +284,17 @@ class SessionCore:
             await self.seal(anew=False)
         except Exception:
             logger.exception("run %s could not be sealed", self.stream.id)
+
+    async def _sign_quietly(self) -> None:
+        try:
+            if self.sealing is not None and self.is_live:
+                await self.sealing.sign()
+        except LogError as error:
+            self.fail(error)
+        except Exception:
+            logger.exception("run %s could not be signed on the way", self.stream.id)
+        finally:
+            self._is_signing = False
 
     async def _close_open_calls(self) -> None:
         if self.driven is None and self.state.opened and self.state.terminal is None:

@@ -230,3 +230,56 @@ async def test_two_seals_at_once_find_the_work_done(
             raise RunParked("enough")
     assert {answer.seq for answer in answers} == {2}
     assert signer.signatures == 1
+
+
+async def test_a_long_run_is_signed_on_the_way_and_checked_at_its_end(
+    autojump_clock: MockClock, log: MemoryLog, signer: FailingSigner
+) -> None:
+    """Every N events, without a check, which would cost the more the longer it gets; each seal extends the last."""
+    runtime = FakeRuntime()
+    async with (
+        open_sealer(log, signer, every=3) as sealer,
+        open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session,
+    ):
+        await session.submit(runtime, SPEC)
+        for _ in range(8):
+            await session.reporter.report(SPEAK)
+            await trio.testing.wait_all_tasks_blocked()
+        on_the_way = await kinds(log)
+        runtime.converge()
+        assert await session.wait() == "all settled"
+    assert Kind.RECORD_VERIFIED not in on_the_way
+    seals = [event for event in await history(log, RUN) if event.kind == Kind.RECORD_SEALED]
+    assert [seal.detail["size"] for seal in seals] == [3, 7, 11, 14]
+    assert [seal.detail["previous"] for seal in seals] == [0, 3, 7, 11]
+    assert (await kinds(log)).count(Kind.RECORD_VERIFIED) == 1
+    assert (await record(log)).complete is True
+
+
+async def test_a_signer_that_fails_on_the_way_stops_nobody(
+    autojump_clock: MockClock, log: MemoryLog, signer: FailingSigner, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The run goes on, the host's log says so, and the next events try again."""
+    signer.broken = True
+    async with (
+        open_sealer(log, signer, every=2) as sealer,
+        open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session,
+    ):
+        runtime = FakeRuntime()
+        await session.submit(runtime, SPEC)
+        await session.reporter.report(SPEAK)
+        await trio.testing.wait_all_tasks_blocked()
+        assert "could not be signed on the way" in caplog.text
+        signer.broken = False
+        await session.reporter.report(SPEAK)
+        await trio.testing.wait_all_tasks_blocked()
+        assert session.projection.record is RecordState.SEALED
+        runtime.converge()
+    assert (await record(log)).complete is True
+
+
+async def test_a_negative_interval_of_seals_is_the_callers_error(log: MemoryLog) -> None:
+    """Zero is how it is turned off."""
+    with pytest.raises(ValueError, match="not -1"):
+        async with open_sealer(log, SIGNER, every=-1):
+            pass
