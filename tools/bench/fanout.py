@@ -25,9 +25,9 @@ from affidavit.tools.bench.figures import Figures, alternate, percentile
 # Subscribers, events in one append, and deliveries in one round.
 CASES: Final = {
     "vs_channel_1": (1, 1, 4_000),
-    "vs_channel_100": (100, 1, 60_000),
-    "vs_channel_1000": (1000, 1, 100_000),
-    "vs_channel_1000_batch100": (1000, 100, 400_000),
+    "vs_channel_100": (100, 1, 20_000),
+    "vs_channel_1000": (1000, 1, 40_000),
+    "vs_channel_1000_batch100": (1000, 100, 200_000),
 }
 _ROUNDS: Final = 5
 _CAPACITY: Final = 256
