@@ -15,6 +15,7 @@ from typing import Final
 from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.event_form import MAX_EVENT_BYTES
 from affidavit.crypto.failures import AffidavitError, ProducerError, VerificationError
+from affidavit.crypto.key_forms import read_public_key
 from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.keyring_file import parse_keyring
 from affidavit.crypto.keys import DID_KEY_PREFIX, VerifyingKey, parse_did_key
@@ -174,8 +175,7 @@ def _read_key(value: str) -> VerifyingKey:
         return VerifyingKey.from_hex(value)
     if not _is_there(value):
         raise InputError(f"--key: {value!r} is neither 64 hexadecimal digits nor a key file")
-    data = _read_small(value)
-    return VerifyingKey.from_pem(data) if b"-----BEGIN" in data else VerifyingKey.from_openssh_public(data)
+    return read_public_key(_read_small(value))[0]
 
 
 def _is_there(name: str) -> bool:

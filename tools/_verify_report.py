@@ -55,16 +55,25 @@ def as_json(verdict: Verdict) -> str:
             "tier": verdict.tier,
             "failure_code": verdict.failure_code,
             "detail": verdict.detail,
+            "index": verdict.index,
+            "expected": verdict.expected,
+            "actual": verdict.actual,
             "events": verdict.events,
             "size": verdict.size,
             "root": verdict.root,
             "kid": verdict.kid,
             "origin": verdict.origin,
             "complete": verdict.complete,
+            "governance": _governance_json(verdict.governance),
             "findings": [_finding_json(finding) for finding in verdict.findings],
             "not_checked": list(verdict.not_checked),
         }
     )
+
+
+def _governance_json(found: Governance | None) -> dict[str, int] | None:
+    names = ("admitted", "completed", "refused", "interrupted", "outcomes_claimed", "not_judged")
+    return None if found is None else {name: getattr(found, name) for name in names}
 
 
 def _finding_json(finding: Finding) -> dict[str, object]:

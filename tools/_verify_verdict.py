@@ -32,6 +32,9 @@ class Verdict:
     tier: Tier | None = None
     failure_code: FailureCode | None = None
     detail: str | None = None
+    index: int | None = None
+    expected: str | None = None
+    actual: str | None = None
     events: int | None = None
     size: int | None = None
     root: str | None = None
@@ -107,8 +110,18 @@ def _rejected(file: str | list[str] | None, kind: Kind, error: VerificationError
         tier=error.code.tier,
         failure_code=error.code,
         detail=error.detail,
+        index=error.index,
+        expected=_shown(error.expected),
+        actual=_shown(error.actual),
         not_checked=("everything after the check that failed",),
     )
+
+
+def _shown(value: object) -> str | None:
+    """Return one of the two values that disagree, as text."""
+    if value is None:
+        return None
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _run(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int | None) -> Verdict:

@@ -17,8 +17,8 @@ CARRIED = events(5)
 TREE = tree(CARRIED)
 SIGNED = checkpoint(TREE)
 JSON_NAMES = [
-    *("file", "kind", "verdict", "trust", "tier", "failure_code", "detail", "events", "size", "root", "kid"),
-    *("origin", "complete", "findings", "not_checked"),
+    *("file", "kind", "verdict", "trust", "tier", "failure_code", "detail", "index", "expected", "actual"),
+    *("events", "size", "root", "kid", "origin", "complete", "governance", "findings", "not_checked"),
 ]
 ARTIFACTS = {
     "run": encode_record(CARRIED, SIGNED),
@@ -106,11 +106,22 @@ def test_json_of_a_sealed_run(command: Command) -> None:
         "tier": "L4",
         "failure_code": None,
         "detail": None,
+        "index": None,
+        "expected": None,
+        "actual": None,
         "events": 3,
         "size": 3,
         "kid": KID.decode(),
         "origin": "run/sample",
         "complete": True,
+        "governance": {
+            "admitted": 1,
+            "completed": 0,
+            "refused": 0,
+            "interrupted": 0,
+            "outcomes_claimed": 0,
+            "not_judged": 0,
+        },
         "findings": [
             {
                 "kind": "open_call",
@@ -120,6 +131,16 @@ def test_json_of_a_sealed_run(command: Command) -> None:
             }
         ],
     }
+
+
+def test_json_of_a_rejection_tells_the_two_values_that_disagree(command: Command) -> None:
+    """A cut tail: the signed size and the size that is there; an unruly end: the index of the event."""
+    cut = command.file(encode_record(CARRIED[:3], SIGNED), "cut")
+    unruly = command.file(steps(("session.started", {}), ("dispatch.end", {"call": 1})), "unruly")
+    assert command.run(KEY_ARGUMENT, "--json", cut, unruly) == 1
+    size, end = command.objects()
+    assert (size["failure_code"], size["expected"], size["actual"]) == ("record.size_mismatch", "5", "3")
+    assert (end["failure_code"], end["index"]) == ("gov.unadmitted_action", 1)
 
 
 def test_a_rejection_names_its_code_and_repeats_nothing_unsigned(command: Command) -> None:
