@@ -17,6 +17,7 @@ from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Row, StreamInf
 from affidavit.actors.logs.sqlite import SqliteLog, open_sqlite_log
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.watch import watch
+from tests.actors.fakes import FaultLog
 
 
 @pytest.fixture
@@ -110,6 +111,7 @@ async def test_a_watcher_of_a_store_that_fails_is_told(
             await anext(events)
 
 
-def test_a_log_without_a_version_is_read_each_time() -> None:
-    """The number is an offer, not a part of the port."""
-    assert not isinstance(MemoryLog(), VersionedReader)
+def test_a_version_is_an_offer_and_not_a_part_of_the_port() -> None:
+    """The adapters offer it; a log that wraps another without passing it on is a log all the same."""
+    assert isinstance(MemoryLog(), VersionedReader)
+    assert not isinstance(FaultLog(MemoryLog()), VersionedReader)
