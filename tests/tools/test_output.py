@@ -24,9 +24,9 @@ async def test_what_follows_a_cancelled_write_waits_for_it(monkeypatch: pytest.M
         written.append(data)
 
     monkeypatch.setattr(output, "_write_all", slow)
-    out = Output()
+    out, scope = Output(), trio.CancelScope()
     async with trio.open_nursery() as nursery:
-        with trio.CancelScope() as scope:
+        with scope:
             nursery.start_soon(cancel_when, begun, scope)
             await out.write_bytes(b"first")
         nursery.start_soon(out.write_bytes, b"second")
