@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Final, final
+from typing import final
 
 import trio
 
@@ -23,8 +23,6 @@ from affidavit.actors.mission import Mission
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.nurseries import open_owned_nursery
 from affidavit.actors.reporter import Reporter
-
-STOP_GRACE: Final = 5.0
 
 
 @final

@@ -19,7 +19,7 @@ from affidavit.actors.buses.port import Bus, events_subject
 from affidavit.actors.clock import Clock
 from affidavit.actors.codec import record
 from affidavit.actors.errors import WriterFenced
-from affidavit.actors.events import RECORD_KINDS, TERMINAL_KINDS, Event, Kind
+from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.logs.port import Entry, Log
 from affidavit.actors.subscription import Readers, Subscription
 from affidavit.actors.tail import Tail
@@ -165,8 +165,3 @@ def _encode_whatever(event: Event, stream: str, seq: int, time: int) -> tuple[by
         return record(event, stream=stream, seq=seq, time=time)
     except ProducerError:
         return record(recordable(event), stream=stream, seq=seq, time=time)
-
-
-def is_about_the_run(event: Event) -> bool:
-    """Tell whether an event belongs to the run itself, and not to the life of its record."""
-    return event.kind not in RECORD_KINDS

@@ -15,6 +15,7 @@ from affidavit.crypto.failures import ProducerError
 from affidavit.crypto.keyring import KeyEntry, show_kid
 from affidavit.crypto.keyring_file import KeyringError, parse_time, show_time
 from affidavit.crypto.keys import DID_KEY_PREFIX, VerifyingKey, parse_did_key
+from affidavit.tools._verify_report import plain
 from affidavit.tools.errors import UsageError
 from affidavit.tools.keys_files import change_keyring, read_key, read_keyring
 
@@ -130,7 +131,7 @@ def list_keys(path: Path, *, as_json: bool = False) -> int:
     if not entries:
         print(f"{path} holds no keys")
     for entry in entries:
-        _print_one(entry, _clean(entry.name) or "(no name)", as_json=False)
+        _print_one(entry, plain(entry.name) or "(no name)", as_json=False)
     return _OK
 
 
@@ -138,7 +139,7 @@ def _require_trustworthy(entries: tuple[KeyEntry, ...], key: VerifyingKey) -> No
     for entry in entries:
         if entry.key == key and entry.revoked is not None:
             raise UsageError(
-                f"the keyring has this key as revoked ({_clean(entry.revoked) or 'no reason given'}):"
+                f"the keyring has this key as revoked ({plain(entry.revoked) or 'no reason given'}):"
                 " it is not trusted again"
             )
 
@@ -210,7 +211,7 @@ def _print_one(entry: KeyEntry, headline: str, *, as_json: bool) -> None:
         return
     print(headline)
     if entry.name and entry.name != headline:
-        print(f"  name         {_clean(entry.name)}")
+        print(f"  name         {plain(entry.name)}")
     print(f"  key id       {facts['kid']}")
     print(f"  public key   {facts['public_key_hex']}")
     print(f"  fingerprint  {facts['fingerprint']}")
@@ -219,9 +220,4 @@ def _print_one(entry: KeyEntry, headline: str, *, as_json: bool) -> None:
     if entry.valid_until is not None:
         print(f"  valid until  {facts['valid_until']}")
     if entry.revoked is not None:
-        print(f"  REVOKED      {_clean(entry.revoked) or 'no reason given'}")
-
-
-def _clean(text: str) -> str:
-    # A keyring that somebody else wrote must not move the cursor of this terminal.
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+        print(f"  REVOKED      {plain(entry.revoked) or 'no reason given'}")
