@@ -56,8 +56,12 @@ async def export(log: LogReader, run_id: str, file: BinaryIO) -> Exported:
     """
     run = await _sealed_run(log, run_id)
     size = size_of(run.seal)
+    builder = RootBuilder()
+    for row in run.stored[:size]:
+        builder.add(leaf_hash(row.data))
+    root = _require_signed(builder.root(), run, run_id)
     file.write(encode_record([row.data for row in run.stored[:size]], run.checkpoint))
-    return Exported(size, _octets(run.seal, "root"), _octets(run.seal, "kid"), len(run.stored))
+    return Exported(size, root, _octets(run.seal, "kid"), len(run.stored))
 
 
 async def prove(log: LogReader, run_id: str, seq: int) -> bytes:
@@ -80,6 +84,7 @@ async def prove(log: LogReader, run_id: str, seq: int) -> bytes:
     tree = Tree()
     for row in run.stored[:size]:
         tree.append(leaf_hash(row.data))
+    _require_signed(tree.root(size), run, run_id)
     index = seq - 1
     return encode_event_proof(
         size=size,
@@ -101,28 +106,24 @@ async def _sealed_run(log: LogReader, run_id: str) -> _SealedRun:
                 raise SealRefused(
                     f"the record.sealed event at seq {event.seq} does not cover events before it"
                 )
-            return _unchanged(_SealedRun(stored, event, _octets(event, "checkpoint")), run_id)
+            return _SealedRun(stored, event, _octets(event, "checkpoint"))
     raise SealRefused(f"run {run_id} was never sealed")
 
 
-def _unchanged(run: _SealedRun, run_id: str) -> _SealedRun:
-    """Return the run if its rows still give the root that was signed.
+def _require_signed(root: bytes, run: _SealedRun, run_id: str) -> bytes:
+    """Return the root that a run's rows give, if it is still the one that was signed.
 
     What is handed over as evidence must not be found out to be none by whoever gets it.
 
     Raises:
         StoreDamaged: They do not.
     """
-    size = size_of(run.seal)
-    builder = RootBuilder()
-    for row in run.stored[:size]:
-        builder.add(leaf_hash(row.data))
-    if builder.root() != _octets(run.seal, "root"):
+    if root != _octets(run.seal, "root"):
         raise StoreDamaged(
-            f"events 1 to {size} of run {run_id} no longer give the root that was signed: the store was changed "
+            f"events 1 to {size_of(run.seal)} of run {run_id} no longer give the root that was signed: the store was changed "
             "after the seal, and `affidavit fsck` tells where"
         )
-    return run
+    return root
 
 
 def _octets(event: Event, key: str) -> bytes:
