@@ -34,6 +34,8 @@ class Narrator:
         while batch := await log.read(run_id, self._seq):
             for row in batch:
                 await self._tell(decode(row.data))
+        # A cancelled write may still be waiting for its turn.
+        await self._write("")
 
     async def line(self, text: str) -> None:
         """Write one more line, unless nobody reads any more."""
@@ -41,7 +43,7 @@ class Narrator:
 
     async def _tell(self, event: Event) -> None:
         if event.seq > self._seq:
-            # Before it is written: an event whose writing was cancelled may be half written, so it is not told again.
+            # Before it is written: an event whose writing was cancelled keeps its place in the output, so it is not told again.
             self._seq = event.seq
             await self._write(self._transcript.show(event))
 

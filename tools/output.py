@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections import deque
+from threading import Lock
 from typing import Final, final
 
 import trio
@@ -24,8 +25,10 @@ class Output:
         """Write in the encoding that Python chose for standard output."""
         self._encoding = (sys.stdout.encoding if sys.stdout is not None else None) or "utf-8"
         self._broken = False
-        # A write that its caller was cancelled out of; the thread goes on with it.
-        self._under_way: trio.Event | None = None
+        # What was asked for and is not written yet. Whoever holds the lock takes from its left end, so that the order
+        # is that of the calls, and what one cancelled call leaves is written by the next.
+        self._asked: deque[bytes] = deque()
+        self._writing = Lock()
 
     async def write(self, text: str) -> None:
         """Write text.
@@ -34,7 +37,7 @@ class Output:
             BrokenPipeError: Nobody reads any more.
             OSError: It could not be written.
 
-        Cancellation: the writing goes on in its thread, and whatever is written next waits for it.
+        Cancellation: the text keeps its place, and is written before whatever is written next, or by `drain`.
         """
         await self.write_bytes(text.encode(self._encoding, "backslashreplace"))
 
@@ -44,26 +47,24 @@ class Output:
 
     async def write_bytes(self, data: bytes) -> None:
         """Write bytes; see `write`."""
-        if self._under_way is not None:
-            await self._under_way.wait()
-        if self._broken:
-            await trio.lowlevel.checkpoint()
-            return
-        ended, loop = trio.Event(), trio.lowlevel.current_trio_token()
-        self._under_way = ended
-        await trio.to_thread.run_sync(self._work, data, loop, ended, abandon_on_cancel=True)
-        self._under_way = None
+        if not self._broken:
+            self._asked.append(data)
+        await self.drain()
 
-    def _work(self, data: bytes, loop: trio.lowlevel.TrioToken, ended: trio.Event) -> None:
-        try:
-            _write_all(data)
-        except OSError:
-            # Nothing follows what could not be written whole.
-            self._broken = True
-            raise
-        finally:
-            with suppress(trio.RunFinishedError):
-                loop.run_sync_soon(ended.set)
+    async def drain(self) -> None:
+        """Return once everything that was asked for is written; see `write`."""
+        await trio.to_thread.run_sync(self._work, abandon_on_cancel=True)
+
+    def _work(self) -> None:
+        with self._writing:
+            while self._asked:
+                try:
+                    _write_all(self._asked.popleft())
+                except OSError:
+                    # Nothing follows what could not be written whole.
+                    self._broken = True
+                    self._asked.clear()
+                    raise
 
 
 def _write_all(data: bytes) -> None:

@@ -36,6 +36,33 @@ async def test_what_follows_a_cancelled_write_waits_for_it(monkeypatch: pytest.M
     assert written == [b"first", b"second"]
 
 
+async def test_a_write_that_was_cancelled_before_it_began_is_written_with_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call that finds itself cancelled loses nothing: its bytes come before those of the next call."""
+    written: list[bytes] = []
+    monkeypatch.setattr(output, "_write_all", written.append)
+    out = Output()
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await out.write_bytes(b"first")
+    assert written == []
+    await out.write_bytes(b"second")
+    assert written == [b"first", b"second"]
+
+
+async def test_drain_writes_what_a_cancelled_call_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end nothing that was asked for is missing, although no other call follows the cancelled one."""
+    written: list[bytes] = []
+    monkeypatch.setattr(output, "_write_all", written.append)
+    out = Output()
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await out.write_bytes(b"last")
+    await out.drain()
+    assert written == [b"last"]
+
+
 async def cancel_when(event: trio.Event, scope: trio.CancelScope) -> None:
     """Cancel a scope once something has happened."""
     await event.wait()
