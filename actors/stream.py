@@ -21,7 +21,8 @@ from affidavit.actors.codec import record
 from affidavit.actors.errors import WriterFenced
 from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.logs.port import Entry, Log
-from affidavit.actors.subscription import Readers, Subscription
+from affidavit.actors.readers import Readers
+from affidavit.actors.subscription import Subscription
 from affidavit.actors.tail import Tail
 from affidavit.actors.text import recordable
 from affidavit.crypto.failures import ProducerError

@@ -15,7 +15,8 @@ from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.errors import LogError
 from affidavit.actors.logs.port import LogReader, VersionedReader
 from affidavit.actors.nurseries import open_owned_nursery
-from affidavit.actors.subscription import Readers, Subscription
+from affidavit.actors.readers import Readers
+from affidavit.actors.subscription import Subscription
 from affidavit.actors.timer import DEFAULT_STREAM_POLL
 
 

@@ -19,7 +19,7 @@ from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.nurseries import TasksFailed
 from affidavit.actors.sealer import Sealer, open_sealer
 from affidavit.actors.session import open_session
-from affidavit.actors.session_core import PARK_GRACE
+from affidavit.actors.session_ends import PARK_GRACE
 from affidavit.actors.signers.memory import EphemeralSigner
 from affidavit.actors.subscription import Closed
 from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, kinds_of_run

@@ -197,8 +197,8 @@ async def test_who_waits_while_a_run_is_let_go_and_taken_up_again_waits_for_the_
     async with open_session(log, MemoryBus(), id=RUN) as session:
         await session.submit(runtime, SPEC)
         async with waiter(session) as outcome:
-            session._core.release("let go")
-            session._core.attach(runtime, GoalKey(RUN))
+            session._core.record.release("let go")
+            session._core.record.attach(runtime, GoalKey(RUN))
             session._core.watch()
             await trio.sleep(1)
             assert outcome == []

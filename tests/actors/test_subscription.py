@@ -12,7 +12,8 @@ from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Row
-from affidavit.actors.subscription import Closed, Readers
+from affidavit.actors.readers import Readers
+from affidavit.actors.subscription import Closed
 from affidavit.actors.tail import WINDOW_EVENTS
 from affidavit.crypto.failures import VerificationError
 from tests.actors.fakes import Fault, FaultLog, SilentBus

@@ -18,7 +18,7 @@ from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Log
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.mission_config import MissionConfig
-from affidavit.actors.session_core import PARK_GRACE
+from affidavit.actors.session_ends import PARK_GRACE
 from affidavit.actors.toolbox.registry import Toolbox
 from tests.actors.mission_kit import DONE, GOAL, SIGNER, FakeTool, calls, check_record, repeat, replies
 from tests.actors.runtimes import RECORD

@@ -1,0 +1,76 @@
+"""How a session's run stops: cancelled, on the record and for good, or parked, to be resumed."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, final
+
+from affidavit.actors.events import Event, FaultClass
+from affidavit.actors.goal import GoalKey, GoalStatus, Phase
+from affidavit.actors.recovery import ending_events
+from affidavit.actors.runtime_port import Runtime
+from affidavit.actors.session_record import CLOSED, SessionRecord, phase_event
+from affidavit.actors.session_seals import SessionSeals
+
+logger = logging.getLogger(__name__)
+
+# Seconds that a session which is left by an error or a cancellation may take to park its run.
+PARK_GRACE: Final = 5.0
+
+
+@final
+class SessionEnds:
+    """The ways in which one session lets its run end."""
+
+    def __init__(self, record: SessionRecord, seals: SessionSeals) -> None:
+        """Bind a run's record to its seals."""
+        self._record = record
+        self._seals = seals
+
+    async def cancel(self, principal: str, reason: str, causation_id: str = "") -> Event:
+        """End the run as cancelled, on the record, unless it has ended. Only the mailbox loop calls this.
+
+        Returns:
+            The terminal event that stands.
+        """
+        record = self._record
+        record.is_cancelling = True
+        try:
+            if record.driven is not None and record.state.terminal is None:
+                runtime, key = record.driven
+                await runtime.stop(key, fault=FaultClass.CANCELLED)
+            if record.state.opened and record.state.terminal is None:
+                # Our runtime has done this already; another may not, and a run that nobody drives has nobody else for it.
+                await record.close_calls(ending_events)
+            status = GoalStatus(Phase.STALLED, reason, 0, FaultClass.CANCELLED)
+            await record.end(phase_event(status, principal=principal, causation_id=causation_id))
+        finally:
+            record.is_cancelling = False
+        if record.state.terminal is None:
+            raise RuntimeError("the run has no terminal event after it was cancelled")
+        return record.state.terminal
+
+    async def settle(self) -> None:
+        """Wait for the run that is going, and leave its record sealed."""
+        record = self._record
+        if record.driven is not None and record.failure is None:
+            await record.state.done.wait()
+        await self.park()
+
+    async def park(self) -> None:
+        """Stop what is still going, keep the run resumable, and seal what stands: complete or not, the record says which."""
+        record = self._record
+        record.stopped = record.stopped or CLOSED
+        if record.driven is not None and record.state.terminal is None:
+            await self._stop(*record.driven)
+        record.release(CLOSED)
+        if record.failure is None and self._seals.is_possible and record.taken_up:
+            await self._seals.seal_quietly()
+
+    async def _stop(self, runtime: Runtime, key: GoalKey) -> None:
+        try:
+            await runtime.stop(key, fault=FaultClass.INTERRUPTED)
+        except Exception as error:
+            # The caller's own exception may be on its way out, and nothing may take its place.
+            logger.exception("the goal of run %s could not be stopped", self._record.stream.id)
+            self._record.fail(error)

@@ -1,0 +1,160 @@
+"""What one session records on its run, whose goal it drives, and whether it may still record at all.
+
+Everything that is recorded on the run passes through `record` or `end`. A record that cannot be extended stops the session at
+once; what stands on the log is what the next owner resumes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+import trio
+
+from affidavit.actors.conversation import Conversation, fold
+from affidavit.actors.errors import LogClosed, LogError
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.goal import GoalKey, GoalStatus
+from affidavit.actors.history import history
+from affidavit.actors.logs.port import Log
+from affidavit.actors.run_state import RunState, terminal_event
+from affidavit.actors.runtime_port import Runtime
+from affidavit.actors.stream import Prepare, Stream
+
+CLOSED: Final = "the session was closed"
+
+
+@final
+class SessionRecord:
+    """One run as its session writes it.
+
+    Attributes:
+        stream: The run's stream.
+        state: Its fold.
+        failure: The first thing that stopped the session; nothing is recorded after it.
+        stopped: Why nobody drives the run here any more, in one sentence; empty while somebody may.
+        driven: The goal, and what drives it.
+        taken_up: Whether anybody submitted or resumed here. A session that was opened only to look leaves its run's record alone.
+        is_cancelling: Whether its goal is being cancelled just now.
+        on_failure: What to do when the session has failed; set by its owner.
+        on_release: What to do when the run has been let go of; set by its owner.
+    """
+
+    def __init__(self, log: Log, stream: Stream, state: RunState) -> None:
+        """Take over a run whose stream is folded into `state`."""
+        self.stream: Final = stream
+        self.state: Final = state
+        self.failure: BaseException | None = None
+        self.stopped = ""
+        self.driven: tuple[Runtime, GoalKey] | None = None
+        self.taken_up = False
+        self.is_cancelling = False
+        self.on_failure: Callable[[], None] | None = None
+        self.on_release: Callable[[], None] | None = None
+        self._log = log
+        self._closed = False
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it has neither failed nor closed."""
+        return self.failure is None and not self._closed
+
+    async def record(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Record events in one append.
+
+        Raises:
+            LogError: They could not be recorded; the session stops. Or it had stopped already, and nothing follows that.
+            RunFinished: The terminal event stands.
+            RuntimeError: The run was not opened, or is being opened twice.
+
+        Cancellation: Cancelled means that nothing was recorded.
+        """
+        return await self._append(events, self.state.admit)
+
+    async def end(self, phase: Event) -> None:
+        """Record the end of the root goal, and the terminal event with it, unless one stands already.
+
+        Of a goal whose end stands already, only the terminal event is missing.
+        """
+
+        def prepare(events: tuple[Event, ...]) -> tuple[Event, ...]:
+            if self.state.terminal is not None:
+                return ()
+            ended = self.state.ended_phase
+            return self.state.admit(events if ended is None else (terminal_event(ended),))
+
+        await self._append((phase,), prepare)
+
+    async def _append(self, events: tuple[Event, ...], prepare: Prepare) -> tuple[Event, ...]:
+        def prepare_if_going(given: tuple[Event, ...]) -> tuple[Event, ...]:
+            if not self.is_live:
+                # A later event without the one that failed, or without ownership of the run, would falsify the record.
+                raise LogClosed(f"the session of run {self.stream.id} has stopped: {self.stopped}")
+            return prepare(given)
+
+        try:
+            return await self.stream.append(*events, prepare=prepare_if_going)
+        except LogError as error:
+            self.fail(error)
+            raise
+
+    async def close_calls(self, closing: Callable[[Conversation], tuple[Event, ...]]) -> None:
+        """Record what `closing` says that the run still owes its transcript.
+
+        Raises:
+            LogError: It could not be read or recorded.
+        """
+        events = closing(fold(await history(self._log, self.stream.id)))
+        if events:
+            await self.record(events)
+
+    def attach(self, runtime: Runtime, key: GoalKey) -> None:
+        """Take up a goal. Told before its runtime begins, so that a session which is left meanwhile stops it.
+
+        Raises:
+            RuntimeError: The goal is being driven already.
+        """
+        if self.driven is not None and not self.state.done.is_set():
+            raise RuntimeError(f"goal {key.name} is being driven already")
+        self.driven = (runtime, key)
+        self.taken_up = True
+        if self.state.terminal is None and self.is_live:
+            self.stopped = ""
+            self.state.done = trio.Event()
+
+    def detach(self, reason: str) -> None:
+        """Let go of a goal that its runtime did not take."""
+        self.driven = None
+        self.release(reason)
+
+    def release(self, reason: str) -> None:
+        """Let go of everybody who waits for the run's end, since it will not come in this session."""
+        self.stopped = self.stopped or reason
+        self.state.done.set()
+        if self.on_release is not None:
+            self.on_release()
+
+    def fail(self, error: BaseException) -> None:
+        """Stop the session for this reason; the first one counts."""
+        if self.is_live:
+            self.failure = error
+            self.release(str(error))
+            if self.on_failure is not None:
+                self.on_failure()
+
+    def close(self) -> None:
+        """Record nothing more: the run's ownership is about to end."""
+        self.release(CLOSED)
+        self._closed = True
+
+
+def phase_event(status: GoalStatus, *, principal: str = "", causation_id: str = "") -> Event:
+    """Return the goal.phase event of a root goal's status."""
+    detail: dict[str, object] = {"phase": str(status.phase), "message": status.message, "steps": status.steps}
+    return Event(
+        Kind.GOAL_PHASE,
+        error_class=status.error_class,
+        principal=principal,
+        causation_id=causation_id,
+        detail=detail,
+    )

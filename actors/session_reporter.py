@@ -1,0 +1,31 @@
+"""How whatever drives a run records on it: everything but what only the session itself may write."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.session_record import SessionRecord
+
+# What opens a run or a further round of it. A runtime that could report these could reopen a finished run.
+_OWN_KINDS: Final = frozenset({Kind.SESSION_STARTED, Kind.USER_MESSAGE})
+
+
+@final
+class SessionReporter:
+    """Records whatever drives the run onto the session's stream. Implements the `Reporter` port."""
+
+    def __init__(self, record: SessionRecord) -> None:
+        """Use `Session.reporter`."""
+        self._record = record
+
+    async def report(self, *events: Event) -> tuple[Event, ...]:
+        """Record events in one append; see the port.
+
+        Raises:
+            ValueError: One of them is of a kind that only the session itself writes.
+        """
+        for event in events:
+            if event.kind in _OWN_KINDS or event.kind.startswith("record."):
+                raise ValueError(f"{event.kind} is written by the session alone")
+        return await self._record.record(events)
