@@ -1,19 +1,50 @@
-"""Takes evidence out of a log: the sealed record of a run, and the proof of one of its events. Reads alone; needs no key."""
+"""Takes evidence out of a log: the sealed record of a run, and the proof of one of its events. Reads alone; needs no key.
+
+A run may be of any size: its rows are read a page at a time, and none is kept.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from affidavit.actors.errors import SealRefused, StoreDamaged, UnknownRun
-from affidavit.actors.events import Event, Kind
-from affidavit.actors.history import event_of, rows
+from affidavit.actors.events import RECORD_KINDS, Event, Kind
+from affidavit.actors.history import event_of
 from affidavit.actors.logs.port import LogReader, Row
 from affidavit.actors.run_state import size_of
 from affidavit.crypto.event_proof import encode_event_proof
-from affidavit.crypto.hashing import leaf_hash
-from affidavit.crypto.merkle import RootBuilder, Tree
-from affidavit.crypto.record import encode_record
+from affidavit.crypto.hashing import leaf_hashes
+from affidavit.crypto.inclusion_path import PathBuilder
+from affidavit.crypto.proofs import root_from_inclusion
+from affidavit.crypto.record import RecordWriter
+
+_PAGE: Final = 256
+
+# Told how many of how many events are done.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The last seal of a run.
+
+    Attributes:
+        size: How many events it covers, from seq 1.
+        root: The signed root.
+        kid: The id of the key that signed it.
+        checkpoint: The signed checkpoint.
+        covers_all: Whether nothing was recorded since, but what is about the record itself.
+        tip: The seq of the last event on the stream.
+    """
+
+    size: int
+    root: bytes
+    kid: bytes
+    checkpoint: bytes
+    covers_all: bool
+    tip: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,92 +56,150 @@ class Exported:
         root: The signed root.
         kid: The id of the key that signed it.
         tip: The seq of the last event on the stream; what lies beyond `size` is not in the record.
+        covers_all: Whether what lies beyond is only about the record itself.
     """
 
     size: int
     root: bytes
     kid: bytes
     tip: int
+    covers_all: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _SealedRun:
-    stored: tuple[Row, ...]
-    seal: Event
-    checkpoint: bytes
+async def last_seal(log: LogReader, run_id: str) -> Seal:
+    """Return the last seal of a run, looking from its end.
+
+    Args:
+        log: Where the run is.
+        run_id: The run's whole id.
+
+    Raises:
+        UnknownRun: There is no such run.
+        SealRefused: The run was never sealed, or what says so is no seal.
+        StoreDamaged: A row is missing, or holds another event than its place says.
+        VerificationError: A row is not one canonical event.
+        LogError: The log could not be read.
+
+    Cancellation: a checkpoint per page of rows.
+    """
+    info = await log.info(run_id)
+    if info is None:
+        raise UnknownRun(f"there is no run {run_id}")
+    seal: Event | None = None
+    newest, end, least = 0, info.tip, 0
+    while end > least and (seal is None or not newest):
+        start = max(least, end - _PAGE)
+        for row in reversed(await _page(log, run_id, start, end)):
+            event = event_of(row, run_id)
+            if event.kind not in RECORD_KINDS:
+                newest = newest or event.seq
+            elif event.kind == Kind.RECORD_SEALED and seal is None:
+                # From here on the question is only whether anything stands between the seal and what it covers.
+                seal, least = event, _covered(event)
+        end = start
+    if seal is None:
+        raise SealRefused(f"run {run_id} was never sealed")
+    return Seal(
+        size=least,
+        root=_octets(seal, "root"),
+        kid=_octets(seal, "kid"),
+        checkpoint=_octets(seal, "checkpoint"),
+        covers_all=newest <= least,
+        tip=info.tip,
+    )
 
 
-async def export(log: LogReader, run_id: str, file: BinaryIO) -> Exported:
+async def export(
+    log: LogReader, run_id: str, file: BinaryIO, *, progress: Progress | None = None
+) -> Exported:
     """Write the run's record, events 1 to the size of its last seal and the signed checkpoint over them.
+
+    The record's last bytes are written only once the events are known to be those that were signed: after an error,
+    whatever was written by then is no record, and it is the caller's to throw away.
 
     Args:
         log: Where the run is.
         run_id: The run's whole id.
         file: Where the record goes, opened for writing bytes.
+        progress: Told how far it has come.
 
     Raises:
         UnknownRun: There is no such run.
         SealRefused: The run was never sealed.
         StoreDamaged: The stored events are no longer those that were sealed.
         OSError: The file could not be written.
+
+    Cancellation: a checkpoint per page of rows; the file then holds no record.
     """
-    run = await _sealed_run(log, run_id)
-    size = size_of(run.seal)
-    builder = RootBuilder()
-    for row in run.stored[:size]:
-        builder.add(leaf_hash(row.data))
-    root = _require_signed(builder.root(), run, run_id)
-    file.write(encode_record([row.data for row in run.stored[:size]], run.checkpoint))
-    return Exported(size, root, _octets(run.seal, "kid"), len(run.stored))
+    seal = await last_seal(log, run_id)
+    writer, done = RecordWriter(seal.size, file.write), 0
+    while done < seal.size:
+        page = await _page(log, run_id, done, min(done + _PAGE, seal.size))
+        writer.add([row.data for row in page])
+        done += len(page)
+        if progress is not None:
+            progress(done, seal.size)
+    root = _require_signed(writer.root(), seal, run_id)
+    writer.finish(seal.checkpoint)
+    return Exported(seal.size, root, seal.kid, seal.tip, seal.covers_all)
 
 
-async def prove(log: LogReader, run_id: str, seq: int) -> bytes:
+async def prove(log: LogReader, run_id: str, seq: int, *, progress: Progress | None = None) -> bytes:
     """Return the proof of one event under the run's last seal: the event, its path to the root, and the signed root.
 
     Args:
         log: Where the run is.
         run_id: The run's whole id.
         seq: Which event, from 1.
+        progress: Told how far it has come.
 
     Raises:
         UnknownRun: There is no such run.
         SealRefused: No seal covers that event.
         StoreDamaged: The stored events are no longer those that were sealed.
+
+    Cancellation: a checkpoint per page of rows.
     """
-    run = await _sealed_run(log, run_id)
-    size = size_of(run.seal)
-    if not 1 <= seq <= size:
-        raise SealRefused(f"the last seal of run {run_id} covers events 1 to {size}, not {seq}")
-    tree = Tree()
-    for row in run.stored[:size]:
-        tree.append(leaf_hash(row.data))
-    _require_signed(tree.root(size), run, run_id)
-    index = seq - 1
+    seal = await last_seal(log, run_id)
+    if not 1 <= seq <= seal.size:
+        raise SealRefused(f"the last seal of run {run_id} covers events 1 to {seal.size}, not {seq}")
+    builder, done, proved = PathBuilder(seq - 1, seal.size), 0, b""
+    while done < seal.size:
+        page = await _page(log, run_id, done, min(done + _PAGE, seal.size))
+        builder.extend(leaf_hashes([row.data for row in page]))
+        if done < seq <= done + len(page):
+            proved = page[seq - 1 - done].data
+        done += len(page)
+        if progress is not None:
+            progress(done, seal.size)
+    path = builder.path()
+    _require_signed(root_from_inclusion(builder.leaf, builder.index, seal.size, path), seal, run_id)
     return encode_event_proof(
-        size=size,
-        index=index,
-        canonical=run.stored[index].data,
-        inclusion=tree.inclusion(index, size),
-        checkpoint=run.checkpoint,
+        size=seal.size, index=builder.index, canonical=proved, inclusion=path, checkpoint=seal.checkpoint
     )
 
 
-async def _sealed_run(log: LogReader, run_id: str) -> _SealedRun:
-    stored = await rows(log, run_id)
-    if not stored:
-        raise UnknownRun(f"there is no run {run_id}")
-    for row in reversed(stored):
-        event = event_of(row, run_id)
-        if event.kind == Kind.RECORD_SEALED:
-            if not 1 <= size_of(event) < event.seq:
-                raise SealRefused(
-                    f"the record.sealed event at seq {event.seq} does not cover events before it"
-                )
-            return _SealedRun(stored, event, _octets(event, "checkpoint"))
-    raise SealRefused(f"run {run_id} was never sealed")
+async def _page(log: LogReader, run_id: str, after: int, upto: int) -> tuple[Row, ...]:
+    """Return the rows after one seq up to another, every one of them.
+
+    Raises:
+        StoreDamaged: One is missing.
+    """
+    page = await log.read(run_id, after, upto - after)
+    for seq in range(after + 1, upto + 1):
+        if len(page) < seq - after or page[seq - after - 1].seq != seq:
+            raise StoreDamaged(f"the store is damaged: event {seq} of run {run_id} is missing")
+    return page
 
 
-def _require_signed(root: bytes, run: _SealedRun, run_id: str) -> bytes:
+def _covered(seal: Event) -> int:
+    size = size_of(seal)
+    if not 1 <= size < seal.seq:
+        raise SealRefused(f"the record.sealed event at seq {seal.seq} does not cover events before it")
+    return size
+
+
+def _require_signed(root: bytes, seal: Seal, run_id: str) -> bytes:
     """Return the root that a run's rows give, if it is still the one that was signed.
 
     What is handed over as evidence must not be found out to be none by whoever gets it.
@@ -118,9 +207,9 @@ def _require_signed(root: bytes, run: _SealedRun, run_id: str) -> bytes:
     Raises:
         StoreDamaged: They do not.
     """
-    if root != _octets(run.seal, "root"):
+    if root != seal.root:
         raise StoreDamaged(
-            f"events 1 to {size_of(run.seal)} of run {run_id} no longer give the root that was signed: the store was changed "
+            f"events 1 to {seal.size} of run {run_id} no longer give the root that was signed: the store was changed "
             "after the seal, and `affidavit fsck` tells where"
         )
     return root

@@ -14,7 +14,7 @@ from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.codec import encode
 from affidavit.actors.errors import SealRefused, StoreDamaged, UnknownRun
 from affidavit.actors.events import Event, Kind
-from affidavit.actors.evidence import Exported, export, prove
+from affidavit.actors.evidence import Exported, export, last_seal, prove
 from affidavit.actors.goal import Phase
 from affidavit.actors.history import history, rows
 from affidavit.actors.logs.memory import MemoryLog
@@ -22,7 +22,14 @@ from affidavit.actors.logs.port import Entry, Row
 from affidavit.actors.sealer import open_sealer
 from affidavit.actors.session import open_session
 from affidavit.actors.signers.memory import MemorySigner
-from affidavit.crypto import Keyring, SigningKey, Trust, verify_event_proof, verify_record
+from affidavit.crypto import (
+    Keyring,
+    SigningKey,
+    Trust,
+    VerificationError,
+    verify_event_proof,
+    verify_record,
+)
 from tests import strategies
 from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, new_stream, phase
 
@@ -152,7 +159,7 @@ async def test_rows_of_another_run_are_not_taken_for_this_ones() -> None:
 
 @pytest.mark.parametrize("take", ["export", "prove"])
 async def test_what_was_changed_after_its_seal_is_not_handed_over(take: str) -> None:
-    """A row changed behind the runtime's back is found before a record or a proof is written."""
+    """A row changed behind the runtime's back is found before a proof is made, and before a record is whole."""
     whole, log = MemoryLog(), MemoryLog()
     await sealed_run(whole, SPEAK)
     stored = [row.data for row in await rows(whole, RUN)]
@@ -161,7 +168,8 @@ async def test_what_was_changed_after_its_seal_is_not_handed_over(take: str) -> 
     file = BytesIO()
     with pytest.raises(StoreDamaged, match="no longer give the root"):
         await (export(log, RUN, file) if take == "export" else prove(log, RUN, 2))
-    assert file.getvalue() == b""
+    with pytest.raises(VerificationError, match=r"record\.decode"):
+        verify_record(file.getvalue(), KEYRING)
 
 
 async def test_a_missing_row_is_noticed_by_whoever_reads_the_run() -> None:
@@ -177,3 +185,49 @@ async def test_a_missing_row_is_noticed_by_whoever_reads_the_run() -> None:
     await sealed_run(whole, SPEAK)
     with pytest.raises(StoreDamaged, match="event 2 of run"):
         await history(Gap(), RUN)  # type: ignore[arg-type]  # only reading is asked of it
+
+
+@pytest.mark.parametrize("length", [250, 256, 600])
+async def test_a_long_run_is_taken_page_by_page(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither an export nor a proof asks for more than a page; both say how far they have come, to the end."""
+    log = MemoryLog()
+    await sealed_run(log, *[SPEAK] * length)
+    file, lengths, read = BytesIO(), set[int](), MemoryLog.read
+
+    async def watched(log: MemoryLog, stream: str, after_seq: int = 0, limit: int = 256) -> tuple[Row, ...]:
+        page = await read(log, stream, after_seq, limit)
+        lengths.add(len(page))
+        return page
+
+    monkeypatch.setattr(MemoryLog, "read", watched)
+    told: list[tuple[int, int]] = []
+    exported = await export(log, RUN, file, progress=lambda *pair: told.append(pair))
+    assert len(verify_record(file.getvalue(), KEYRING).events) == exported.size > length
+    assert told[-1] == (exported.size, exported.size)
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    for seq in (1, 256, 257, exported.size):
+        if seq <= exported.size:
+            told.clear()
+            proof = await prove(log, RUN, seq, progress=lambda *pair: told.append(pair))
+            assert verify_event_proof(proof, KEYRING).index == seq - 1
+            assert told[-1] == (exported.size, exported.size)
+    assert max(lengths) <= 256
+
+
+async def test_a_seal_says_whether_anything_came_after_it() -> None:
+    """What is about the record itself does not count; anything else does, also before the seal where it is not covered."""
+    log = MemoryLog()
+    await sealed_run(log, SPEAK)
+    assert (await last_seal(log, RUN)).covers_all is True
+    seal = await last_seal(log, RUN)
+    stream = await new_stream(log)
+    detail = {"size": 2, "root": seal.root, "kid": seal.kid, "checkpoint": seal.checkpoint}
+    await stream.append(Event(Kind.RECORD_SEALED, detail=detail))
+    assert (await last_seal(log, RUN)).size == 2
+    assert (await last_seal(log, RUN)).covers_all is False
+    detail["size"] = (await last_seal(log, RUN)).tip
+    await stream.append(Event(Kind.RECORD_SEALED, detail=detail))
+    assert (await last_seal(log, RUN)).covers_all is True
+    for _ in range(300):
+        await stream.append(Event(Kind.USER_MESSAGE, text="and now?"))
+    assert (await last_seal(log, RUN)).covers_all is False

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 from affidavit.actors.directory import find_run
 from affidavit.actors.evidence import export as write_record
-from affidavit.actors.history import history
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
-from affidavit.actors.projection import project
-from affidavit.tools.artifact import hand_over
+from affidavit.tools.artifact import handing_over, say_handed_over
 from affidavit.tools.errors import CONVERGED
 from affidavit.tools.handover import record_name
 from affidavit.tools.options import Force, Out, RunId, Store
 from affidavit.tools.place import place_of
+from affidavit.tools.store_progress import open_bar
 
 
 async def export(run_id: RunId, /, *, out: Out = None, force: Force = False, store: Store = None) -> int:
@@ -28,14 +25,15 @@ async def export(run_id: RunId, /, *, out: Out = None, force: Force = False, sto
       affidavit export @last --out ledger.provetrail
     """
     place = place_of(store)
-    record = io.BytesIO()
     async with open_sqlite_reader(place.runs) as log:
         whole_id = await find_run(log, run_id)
         target = record_name(whole_id) if out is None else out
-        written = await write_record(log, whole_id, record)
-        status = project(await history(log, whole_id))
+        async with handing_over(target, force=force) as file:
+            with open_bar("exporting") as bar:
+                written = await write_record(log, whole_id, file, progress=bar)
+            size = file.tell()
     what = f"events 1 to {written.size} of run {whole_id}"
-    if status.sealed_events < status.events:
+    if not written.covers_all:
         what += " (what came later is not sealed)"
-    await hand_over(place, target, record.getvalue(), what, written.kid, force=force)
+    await say_handed_over(place, target, what, written.kid, size)
     return CONVERGED

@@ -7,14 +7,15 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from affidavit.actors.directory import find_run
+from affidavit.actors.evidence import last_seal
 from affidavit.actors.evidence import prove as make_proof
-from affidavit.actors.history import history
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
-from affidavit.tools.artifact import hand_over
+from affidavit.tools.artifact import handing_over, say_handed_over
 from affidavit.tools.errors import CONVERGED
-from affidavit.tools.handover import proof_name, signing_kid
+from affidavit.tools.handover import proof_name
 from affidavit.tools.options import Force, Out, RunId, Store
 from affidavit.tools.place import place_of
+from affidavit.tools.store_progress import open_bar
 
 
 async def prove(
@@ -39,9 +40,12 @@ async def prove(
     place = place_of(store)
     async with open_sqlite_reader(place.runs) as log:
         whole_id = await find_run(log, run_id)
-        proof = await make_proof(log, whole_id, seq)
-        kid = signing_kid(await history(log, whole_id))
+        with open_bar("proving") as bar:
+            proof = await make_proof(log, whole_id, seq, progress=bar)
+        kid = (await last_seal(log, whole_id)).kid
     what = f"the proof of event {seq} of run {whole_id}"
     target = proof_name(whole_id, seq) if out is None else out
-    await hand_over(place, target, proof, what, kid, force=force)
+    async with handing_over(target, force=force) as file:
+        file.write(proof)
+    await say_handed_over(place, target, what, kid, len(proof))
     return CONVERGED
