@@ -13,6 +13,7 @@ from typing import Final, final
 from affidavit.actors.events import Event, Kind, Usage
 from affidavit.actors.goal import GoalSpec, Phase
 from affidavit.actors.models.port import Message, ToolCall
+from affidavit.actors.run_book import RunBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,31 +35,6 @@ class PendingCall:
     args_digest: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class OpenAction:
-    """An admitted action that has not ended on the record.
-
-    Attributes:
-        call: Its correlation id.
-        name: The action.
-        goal: The goal it ran for.
-        trust: Its trust level.
-        turn: Its turn.
-        tool_use_id: The tool call it serves, empty for a model call.
-        idempotent: Whether it may be run again.
-        reserved_tokens: What it had reserved of the token budget.
-    """
-
-    call: int
-    name: str
-    goal: str
-    trust: str
-    turn: int
-    tool_use_id: str
-    idempotent: bool
-    reserved_tokens: int
-
-
 @final
 @dataclass(slots=True)
 class Conversation:
@@ -74,9 +50,8 @@ class Conversation:
         stop_reason: Why the last assistant message stopped.
         turn_usage: That message's usage.
         pending: Tool calls without a result, in call order.
-        open_actions: Admitted actions without an end, by call, in call order; of every goal of the run.
-        used_tokens: Tokens spent by model calls, interrupted ones by their reservation.
-        last_call: The largest correlation id on the record.
+        book: What the run's goals share: calls, budgets, open actions, approvals.
+        seen: The seq of the last event folded.
         phase: The root goal's phase.
         terminal: The standing terminal event.
     """
@@ -90,9 +65,8 @@ class Conversation:
     stop_reason: str = ""
     turn_usage: Usage | None = None
     pending: dict[str, PendingCall] = field(default_factory=dict)
-    open_actions: dict[int, OpenAction] = field(default_factory=dict)
-    used_tokens: int = 0
-    last_call: int = 0
+    book: RunBook = field(default_factory=RunBook)
+    seen: int = 0
     phase: Phase = Phase.PENDING
     terminal: Event | None = None
 
@@ -102,10 +76,12 @@ class Conversation:
         return next((message.text for message in reversed(self.messages) if message.role == "assistant"), "")
 
     def apply(self, event: Event) -> None:
-        """Fold one event. Events of child goals only count for what the run shares: calls and budget."""
-        shared = _SHARED.get(event.kind)
-        if shared is not None:
-            shared(self, event)
+        """Fold one event, unless it was folded before. Those of child goals only count for what the run shares."""
+        if event.seq:
+            if event.seq <= self.seen:
+                return
+            self.seen = event.seq
+        self.book.apply(event)
         own = _OWN.get(event.kind)
         if own is not None and not event.goal:
             own(self, event)
@@ -180,43 +156,8 @@ def _terminal(c: Conversation, event: Event) -> None:
     c.terminal = event
 
 
-def _admitted(c: Conversation, event: Event) -> None:
-    c.last_call = max(c.last_call, event.call)
-    reserved = event.detail.get("reserved")
-    c.open_actions[event.call] = OpenAction(
-        call=event.call,
-        name=event.action,
-        goal=event.goal,
-        trust=event.trust,
-        turn=event.turn,
-        tool_use_id=event.tool_use_id,
-        idempotent=event.detail.get("idempotent") is True,
-        reserved_tokens=_tokens(reserved),
-    )
-
-
-def _completed(c: Conversation, event: Event) -> None:
-    c.open_actions.pop(event.call, None)
-    c.used_tokens += _tokens(event.detail.get("used"))
-
-
-def _rejected(c: Conversation, event: Event) -> None:
-    c.last_call = max(c.last_call, event.call)
-    c.open_actions.pop(event.call, None)
-
-
-def _tokens(amount: object) -> int:
-    tokens = amount.get("tokens") if isinstance(amount, dict) else None
-    return tokens if isinstance(tokens, int) else 0
-
-
 _Step = Callable[[Conversation, Event], None]
 
-_SHARED: Final[dict[str, _Step]] = {
-    Kind.ACTION_ADMITTED: _admitted,
-    Kind.ACTION_COMPLETED: _completed,
-    Kind.ACTION_REJECTED: _rejected,
-}
 _OWN: Final[dict[str, _Step]] = {
     Kind.SESSION_STARTED: _started,
     Kind.GOAL_PHASE: _phase,

@@ -1,7 +1,8 @@
 """The waist: the only way to act. Admit, make the admission durable, work, then record the end with what it produced.
 
-Crash states. Before the admission is durable: nothing happened. After it: a start without an end, which whoever resumes the
-run closes as interrupted. After the end's append: the action and all that it produced stand together, or not at all.
+Crash states. Before the admission is durable: nothing happened, or an approval was asked for, which the next owner goes on
+waiting for. After it: a start without an end, which whoever resumes the run closes as interrupted. After the end's append: the
+action and all that it produced stand together, or not at all.
 """
 
 from __future__ import annotations
@@ -12,32 +13,51 @@ from typing import Final, Generic, Protocol, TypeVar, final
 
 import trio
 
-from affidavit.actors.admission import Action, Admitter, CapabilityGrant, Denial, Spent, first_denial
+from affidavit.actors.amounts import NOTHING, Amounts
+from affidavit.actors.clock import Clock, SystemClock
+from affidavit.actors.deciders.chain import judge
+from affidavit.actors.deciders.grant import CapabilityGrant
+from affidavit.actors.deciders.port import Action, Ask, Decider, Denial
+from affidavit.actors.dispatch_events import admitted, ended, expiry, rejected, requested
 from affidavit.actors.errors import LogError
-from affidavit.actors.events import Event, FaultClass, Kind
+from affidavit.actors.events import Event, FaultClass
 from affidavit.actors.faults import stopping_part
+from affidavit.actors.run_book import RunBook
 
 T = TypeVar("T")
 
 COMMIT_GRACE: Final = 5.0
+NANOSECONDS: Final = 1_000_000_000
 
 
 class Ledger(Protocol):
-    """What the waist needs to know of the run so far, and where it records. The mission's is a fold of the log."""
+    """Where the waist records, and the fold of what is recorded. The mission's is one."""
 
     @property
-    def next_call(self) -> int:
-        """The correlation id of the next action."""
-        ...
-
-    @property
-    def spent(self) -> Spent:
-        """What is used and reserved."""
+    def book(self) -> RunBook:
+        """What all goals of the run share."""
         ...
 
     async def record(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append and fold them."""
         ...
+
+    async def attend(self) -> None:
+        """Have whatever others have asked of this run by now done first, and fold it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What an admitted action may do.
+
+    Attributes:
+        call: Its correlation id.
+        seconds: How long its work may take; None for as long as it likes.
+    """
+
+    call: int
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,40 +69,43 @@ class Done(Generic[T]):
         events: What the action produced, recorded in one append with its end.
         error_class: Fault class if it failed, else empty.
         error_code: A finer code.
-        used_tokens: What it used of the token budget.
+        used: What it used of the budgets; the waist itself adds the time.
     """
 
     value: T
     events: tuple[Event, ...] = ()
     error_class: str = ""
     error_code: str = ""
-    used_tokens: int = 0
+    used: Amounts = NOTHING
+
+
+Work = Callable[[Permit], Awaitable[Done[T]]]
 
 
 @final
 class Dispatcher:
-    """Governs every action of one run."""
+    """Governs the actions of one goal. Those of one run share a book and a gate, see `narrowed`."""
 
     def __init__(
         self,
         ledger: Ledger,
         grant: CapabilityGrant,
-        admitters: Sequence[Admitter],
+        deciders: Sequence[Decider] = (),
         *,
-        containment: str = "none",
+        clock: Clock | None = None,
     ) -> None:
-        """Set the rules of one run.
+        """Set the rules of a goal.
 
         Args:
             ledger: The run's fold and its way onto the record.
-            grant: What the run may do; asked first.
-            admitters: Further deciders, asked in order.
-            containment: The containment that actions really run under.
+            grant: What the goal may do; asked first.
+            deciders: Further deciders, asked in order.
+            clock: Times the expiry of approvals.
         """
         self._ledger = ledger
         self._grant = grant
-        self._admitters: tuple[Admitter, ...] = (grant, *admitters)
-        self._containment = containment
+        self._deciders: tuple[Decider, ...] = (grant, *deciders)
+        self._clock = clock or SystemClock()
         # Held from the decision to the durable admission, so that two actions cannot both take the last of a budget.
         self._gate = trio.Lock()
         self.stop_fault: str = FaultClass.INTERRUPTED
@@ -90,13 +113,16 @@ class Dispatcher:
     async def govern(
         self,
         action: Action,
-        work: Callable[[], Awaitable[Done[T]]],
+        work: Work[T],
         *,
         opening: tuple[Event, ...] = (),
         refused: Callable[[Denial], tuple[Event, ...]] = lambda denial: (),
         stopped: Callable[[str], tuple[Event, ...]] = lambda fault: (),
     ) -> Done[T] | Denial:
         """Run one action under the rules, with its admission on the record before it begins.
+
+        An action that needs a person's approval waits here until it is decided or expires; a request that stands on the record
+        from before is not made again.
 
         Args:
             action: What is to be done.
@@ -113,33 +139,72 @@ class Dispatcher:
         Raises:
             LogError: The admission or the end could not be recorded. In the first case the work did not begin.
 
-        Cancellation: before the admission is durable, nothing happened. Later, the work is cancelled and its end recorded.
+        Cancellation: before the admission is durable, nothing happened; a request for approval stands. Later, the work is
+        cancelled and its end recorded.
         """
-        async with self._gate:
-            call = self._ledger.next_call
-            denial = first_denial(self._admitters, action, self._ledger.spent)
-            if denial is not None:
-                await self._ledger.record(self._rejected(action, call, denial), *refused(denial))
-                return denial
-            await self._ledger.record(*opening, self._admitted(action, call))
+        admission = await self._admit(action, opening, refused)
+        if isinstance(admission, Denial):
+            return admission
+        action, permit = admission
+        begun = trio.current_time()
         try:
-            done = await work()
+            done = await work(permit)
         except Exception:
-            end = self._ended(action, call, FaultClass.TERMINAL, "crashed", action.reserve_tokens)
+            end = ended(action, permit.call, FaultClass.TERMINAL, "crashed", action.reserve)
             await self._commit(end)  # noqa: ASYNC120  # shielded and bounded within
             raise
         except (trio.Cancelled, KeyboardInterrupt, BaseExceptionGroup) as error:
             # Work that was stopped may crash on its way out as well; only what stopped it goes on.
             stop = stopping_part(error)
             fault = self.stop_fault
-            end = self._ended(action, call, fault, "" if stop is error else "crashed", action.reserve_tokens)
+            end = ended(action, permit.call, fault, "" if stop is error else "crashed", action.reserve)
             await self._commit(end, *stopped(fault))  # noqa: ASYNC102  # shielded and bounded within
             if stop is None or stop is error:
                 raise
             raise stop from None  # noqa: ASYNC104  # the stop itself is raised again, apart from the crash
-        end = self._ended(action, call, done.error_class, done.error_code, done.used_tokens)
-        await self._commit(end, *done.events)
+        used = _settled(action, done.used, begun)
+        await self._commit(ended(action, permit.call, done.error_class, done.error_code, used), *done.events)
         return done
+
+    async def _admit(
+        self, action: Action, opening: tuple[Event, ...], refused: Callable[[Denial], tuple[Event, ...]]
+    ) -> tuple[Action, Permit] | Denial:
+        """Judge an action until there is a last word, recording each; wait for a person in between."""
+        book = self._ledger.book
+        while True:
+            await self._ledger.attend()
+            async with self._gate:
+                standing = book.standing(action, self._clock.now_ns())
+                judgement = judge(self._deciders, action, standing)
+                approval = standing.approval
+                call = approval.call if approval is not None else book.last_call + 1
+                if isinstance(judgement, Denial):
+                    late = () if approval is None else expiry(approval, standing.now)
+                    await self._ledger.record(*late, rejected(action, call, judgement), *refused(judgement))
+                    return judgement
+                if judgement.ask is None:
+                    action = judgement.action
+                    admission = admitted(action, call, self._grant.digest, approval)
+                    await self._ledger.record(*opening, admission)
+                    return action, Permit(call, _seconds(action))
+                if approval is None:
+                    await self._ledger.record(requested(action, call, judgement.ask))
+                changed = book.changed
+            await self._decided(changed, judgement.ask)
+
+    async def _decided(self, changed: trio.Event, ask: Ask) -> None:
+        """Wait until something was decided on this run, or this request has expired. Nothing is held meanwhile."""
+        left = (ask.expires - self._clock.now_ns()) / NANOSECONDS
+        # A nursery of two, gone with this call: the clock is a port, so its sleep cannot be a deadline of trio's.
+        async with trio.open_nursery() as nursery:
+
+            async def expire() -> None:
+                await self._clock.sleep(max(left, 0))
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(expire)
+            await changed.wait()
+            nursery.cancel_scope.cancel()
 
     async def _commit(self, *events: Event) -> None:
         """Record an end. Shielded, since what was done must not go unrecorded; bounded, since a log may hang."""
@@ -148,43 +213,15 @@ class Dispatcher:
         if scope.cancelled_caught:
             raise LogError(f"the end of an action could not be recorded within {COMMIT_GRACE:g} s")
 
-    def _admitted(self, action: Action, call: int) -> Event:
-        detail: dict[str, object] = {"grant": self._grant.digest, "containment": self._containment}
-        if action.args_digest:
-            detail["args"] = action.args_digest
-        if action.idempotent:
-            detail["idempotent"] = True
-        if action.reserve_tokens:
-            detail["reserved"] = {"tokens": action.reserve_tokens}
-        return _about(Kind.ACTION_ADMITTED, action, call, detail)
 
-    def _ended(self, action: Action, call: int, fault: str, code: str, used_tokens: int) -> Event:
-        detail: dict[str, object] = {"used": {"tokens": used_tokens}} if used_tokens else {}
-        return _about(Kind.ACTION_COMPLETED, action, call, detail, fault, code)
-
-    def _rejected(self, action: Action, call: int, denial: Denial) -> Event:
-        detail: dict[str, object] = {"args": action.args_digest} if action.args_digest else {}
-        rejected = _about(Kind.ACTION_REJECTED, action, call, detail, denial.error_class, denial.error_code)
-        return replace(rejected, reason=denial.reason)
+def _seconds(action: Action) -> float | None:
+    limit = action.reserve.ms or action.limit_ms
+    return limit / 1000 if limit else None
 
 
-def _about(
-    kind: str,
-    action: Action,
-    call: int,
-    detail: dict[str, object],
-    error_class: str = "",
-    error_code: str = "",
-) -> Event:
-    return Event(
-        kind=kind,
-        action=action.name,
-        call=call,
-        trust=action.trust,
-        goal=action.goal,
-        turn=action.turn,
-        tool_use_id=action.tool_use_id,
-        error_class=error_class,
-        error_code=error_code,
-        detail=detail,
-    )
+def _settled(action: Action, used: Amounts, begun: float) -> Amounts:
+    """Add the time to what was used, where time is budgeted: never more than was held back, since work is cut at that."""
+    if not action.reserve.ms:
+        return used
+    elapsed = round((trio.current_time() - begun) * 1000)
+    return replace(used, ms=min(elapsed, action.reserve.ms))

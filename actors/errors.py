@@ -130,6 +130,18 @@ class ToolFailed(ActorError):
     """A tool could not do what it was asked; the text is shown to the model."""
 
 
+class ApprovalRefused(ActorError):
+    """A decision about a call was not taken: nothing waits for one, or not from this person, or not any more.
+
+    Attributes:
+        code: Why: `not_asked`, `decided`, `expired`, `not_an_approver`, `args_changed`, `signature_needed`, `signature_invalid`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class ConfigurationError(ActorError):
     """Something the operator chose does not exist or does not fit: a model name, a workspace, a key."""
 

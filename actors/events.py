@@ -51,8 +51,12 @@ class Kind(StrEnum):
     OUTCOME = "outcome"
     APPROVAL_REQUESTED = "approval.requested"
     APPROVAL_DECIDED = "approval.decided"
+    BRAKE_ENGAGED = "brake.engaged"
+    BRAKE_RELEASED = "brake.released"
     REQUEST_CANCEL = "request.cancel"
     REQUEST_SEAL = "request.seal"
+    REQUEST_DECIDE = "request.decide"
+    REQUEST_BRAKE = "request.brake"
     REQUEST_ANSWERED = "request.answered"
 
 

@@ -6,21 +6,22 @@ the conversation lacks; so the step after a restart is the step that the crash p
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import final
 
-from affidavit.actors.admission import StepBudget, TokenBudget
 from affidavit.actors.conversation import Conversation
 from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import ResumeRefused
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.faults import words_of
 from affidavit.actors.goal import GoalSpec, GoalStatus, Phase
-from affidavit.actors.mission_config import MissionConfig, changed_digests, grant_of
+from affidavit.actors.mission_config import MissionConfig, changed_digests
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_tools import ToolStep
 from affidavit.actors.mission_turn import ModelStep, TurnFailed
 from affidavit.actors.recovery import closing_events, ending_events, turn_completed
 from affidavit.actors.reporter import Reporter
+from affidavit.actors.rules import rules_of
 from affidavit.actors.text import fit
 
 
@@ -40,10 +41,9 @@ class Mission:
         self._config = config
         self._spec = spec
         self._ledger = MissionLedger(conversation, reporter)
-        grant = grant_of(spec)
-        limits = (StepBudget(spec.max_steps), TokenBudget(spec.max_tokens))
-        self._dispatcher = Dispatcher(self._ledger, grant, limits)
-        self._turns = ModelStep(config, spec, grant, self._ledger, self._dispatcher)
+        rules = rules_of(spec, config.policy)
+        self._dispatcher = Dispatcher(self._ledger, rules.grant, rules.deciders, clock=config.clock)
+        self._turns = ModelStep(config, spec, rules.grant, self._ledger, self._dispatcher)
         self._tools = ToolStep(config, self._ledger, self._dispatcher)
 
     @property
@@ -56,6 +56,10 @@ class Mission:
         """How the goal stands on the record."""
         conversation = self._ledger.conversation
         return GoalStatus(conversation.phase, conversation.last_text, conversation.turn)
+
+    def hear(self, events: Iterable[Event]) -> None:
+        """Take note of what stands on the run's stream, whoever reported it; each event counts once."""
+        self._ledger.hear(events)
 
     def set_stop_fault(self, fault: str) -> None:
         """Say what a begun action is closed with if the mission is now cancelled."""

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from affidavit.actors.admission import CapabilityGrant
 from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.models.port import Model
+from affidavit.actors.policy.model import Policy
+from affidavit.actors.rules import grant_of
 from affidavit.actors.text import DEFAULT_TEXT_LIMIT, clean
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.crypto import cbor
 
 DEFAULT_ATTEMPTS: Final = 3
 DEFAULT_TOOL_SECONDS: Final = 60.0
+DEFAULT_MODEL_SECONDS: Final = 600.0
 DEFAULT_BACKOFF_SECONDS: Final = 0.5
 # With what else an event may hold, an event of such a text stays below the 1 MiB that one may have.
 MAX_TEXT_LIMIT: Final = 384 * 1024
@@ -33,7 +35,9 @@ class MissionConfig:
         attempts: How often one model turn is tried while its failures are transient.
         backoff_seconds: The wait before the second attempt; it doubles from one to the next.
         tool_seconds: How long one tool call may take.
+        model_seconds: How long one call of the model may take.
         text_limit: The most UTF-8 bytes of a text that are recorded and shown.
+        policy: What the operator allows; None leaves a goal to its own limits.
 
     Raises:
         ValueError: A limit is out of range.
@@ -45,7 +49,9 @@ class MissionConfig:
     attempts: int = DEFAULT_ATTEMPTS
     backoff_seconds: float = DEFAULT_BACKOFF_SECONDS
     tool_seconds: float = DEFAULT_TOOL_SECONDS
+    model_seconds: float = DEFAULT_MODEL_SECONDS
     text_limit: int = DEFAULT_TEXT_LIMIT
+    policy: Policy | None = None
 
     def __post_init__(self) -> None:
         """Check the limits."""
@@ -60,19 +66,15 @@ class MissionConfig:
 
     def digests(self, spec: GoalSpec) -> dict[str, bytes]:
         """Return the SHA-256 digests of model, tools, policy and configuration."""
-        grant = grant_of(spec)
+        grant = grant_of(spec, self.policy)
+        laid_down = [] if self.policy is None else [self.policy.digest]
         return {
             "model": self.model.digest,
             "tools": self.toolbox.digest,
-            "policy": _digest([grant.digest, spec.max_steps, spec.max_tokens]),
+            "policy": _digest([grant.digest, spec.max_steps, spec.max_tokens, *laid_down]),
             # Of the words as they are recorded, so that a resumed run arrives at the same digest.
             "configuration": _digest([clean(spec.system), spec.max_output_tokens, self.text_limit]),
         }
-
-
-def grant_of(spec: GoalSpec) -> CapabilityGrant:
-    """Return the capability grant that a goal states."""
-    return CapabilityGrant(None if spec.tools is None else frozenset(spec.tools))
 
 
 def changed_digests(recorded: object, now: Mapping[str, bytes]) -> tuple[str, ...]:

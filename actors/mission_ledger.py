@@ -1,13 +1,17 @@
-"""The mission's ledger: records through the session's reporter, and folds what was recorded into the conversation."""
+"""The mission's ledger: records through the session's reporter, and folds what was recorded into the conversation.
+
+Every event is folded once, whether it comes back from the reporter or is heard from the session first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import final
 
-from affidavit.actors.admission import Spent
 from affidavit.actors.conversation import Conversation
 from affidavit.actors.events import Event
-from affidavit.actors.reporter import Reporter
+from affidavit.actors.reporter import AttentiveReporter, Reporter
+from affidavit.actors.run_book import RunBook
 
 
 @final
@@ -20,15 +24,14 @@ class MissionLedger:
         self._reporter = reporter
 
     @property
-    def next_call(self) -> int:
-        """One more than the largest correlation id on the record."""
-        return self.conversation.last_call + 1
+    def book(self) -> RunBook:
+        """What all goals of the run share."""
+        return self.conversation.book
 
-    @property
-    def spent(self) -> Spent:
-        """Tokens used, and those held back by running actions."""
-        reserved = sum(action.reserved_tokens for action in self.conversation.open_actions.values())
-        return Spent(tokens=self.conversation.used_tokens + reserved)
+    def hear(self, events: Iterable[Event]) -> None:
+        """Fold events that the session has recorded, whoever reported them."""
+        for event in events:
+            self.conversation.apply(event)
 
     async def record(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append and fold them.
@@ -36,6 +39,14 @@ class MissionLedger:
         Cancellation: Cancelled means that neither happened.
         """
         recorded = await self._reporter.report(*events)
-        for event in recorded:
-            self.conversation.apply(event)
+        self.hear(recorded)
         return recorded
+
+    async def attend(self) -> None:
+        """Have whatever others have asked of this run by now done first.
+
+        Raises:
+            LogError: It could not be recorded.
+        """
+        if isinstance(self._reporter, AttentiveReporter):
+            await self._reporter.attend()

@@ -6,13 +6,15 @@ record like any other, and the model is shown exactly that.
 
 from __future__ import annotations
 
+import math
 from typing import Final, final
 
 import trio
 
-from affidavit.actors.admission import Action, Denial
+from affidavit.actors.containment.levels import Level
 from affidavit.actors.conversation import PendingCall
-from affidavit.actors.dispatch import Dispatcher, Done
+from affidavit.actors.deciders.port import Action, Denial
+from affidavit.actors.dispatch import Dispatcher, Done, Permit
 from affidavit.actors.errors import ToolFailed
 from affidavit.actors.events import Event, FaultClass, Kind, Trust
 from affidavit.actors.faults import stopping_part, words_of
@@ -20,8 +22,9 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_reply import fit_marked
 from affidavit.actors.recovery import CANCELLED_TEXT, INTERRUPTED_TEXT, result_events, unanswered
+from affidavit.actors.rules import trust_of
 from affidavit.actors.toolbox.arguments import validate_arguments
-from affidavit.actors.toolbox.port import Tool
+from affidavit.actors.toolbox.port import ContainedTool, Tool
 
 _MAX_NAME: Final = 200
 
@@ -42,21 +45,23 @@ class ToolStep:
         Raises:
             LogError: It could not be recorded.
         """
-        tool = self._config.toolbox.get(call.name)
+        tool: Tool | None = self._config.toolbox.get(call.name)
         action = Action(
             name=call.name[:_MAX_NAME],
-            trust=tool.trust if tool else Trust.UNTRUSTED,
+            trust=trust_of(call.name, tool.trust, self._config.policy) if tool else Trust.UNTRUSTED,
             turn=call.turn,
             tool_use_id=call.id,
             args_digest=call.args_digest,
             idempotent=tool.idempotent if tool else False,
+            limit_ms=round(self._config.tool_seconds * 1000),
+            containment=_containment(tool),
             known=tool is not None,
         )
 
-        async def work() -> Done[None]:
+        async def work(permit: Permit) -> Done[None]:
             if tool is None:
                 raise AssertionError("the grant refuses a tool that does not exist")
-            return await self._work(tool, call)
+            return await self._work(tool, call, permit.seconds)
 
         await self._dispatcher.govern(
             action,
@@ -65,8 +70,8 @@ class ToolStep:
             stopped=lambda fault: self._stopped(call, fault, action),
         )
 
-    async def _work(self, tool: Tool, call: PendingCall) -> Done[None]:
-        limit = self._config.tool_seconds
+    async def _work(self, tool: Tool, call: PendingCall, seconds: float | None) -> Done[None]:
+        limit = math.inf if seconds is None else seconds
         answer: object = None
         try:
             arguments = validate_arguments(tool.spec, call.input)
@@ -116,3 +121,7 @@ class ToolStep:
         else:
             text = INTERRUPTED_TEXT
         return result_events(self._ledger.conversation, unanswered(call.id, call.name, call.turn, text))
+
+
+def _containment(tool: object) -> Level:
+    return tool.containment if isinstance(tool, ContainedTool) else Level.NONE

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import final
 
-from affidavit.actors.admission import MODEL_ACTION, Action, CapabilityGrant, Denial
-from affidavit.actors.dispatch import Dispatcher, Done
+import trio
+
+from affidavit.actors.amounts import Amounts
+from affidavit.actors.deciders.grant import CapabilityGrant
+from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial
+from affidavit.actors.dispatch import Dispatcher, Done, Permit
 from affidavit.actors.errors import ModelError
-from affidavit.actors.events import Event, FaultClass, Kind, Trust
+from affidavit.actors.events import Event, FaultClass, Kind, Trust, Usage
 from affidavit.actors.faults import words_of
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_reply import MAX_NAME, reply_events, sound_usage
-from affidavit.actors.models.port import ModelRequest
+from affidavit.actors.models.port import ModelReply, ModelRequest
 from affidavit.actors.text import fit
 
 _BYTES_PER_TOKEN = 3
@@ -49,6 +54,8 @@ class ModelStep:
         self._grant = grant
         self._ledger = ledger
         self._dispatcher = dispatcher
+        prices = config.policy.prices if config.policy else None
+        self._pricing = prices.pricing() if prices else None
 
     async def run(self) -> None:
         """Take one turn, trying again while the failures are transient. The turn is announced once, however often it is tried.
@@ -72,7 +79,7 @@ class ModelStep:
     async def _ask(self) -> Done[ModelError | None]:
         request = self._request()
         # Held back before the call: the most it may write, and a rough upper bound for what it must read.
-        reserve = self._spec.max_output_tokens + _size(request) // _BYTES_PER_TOKEN
+        reserve = self._reserve(request)
         conversation = self._ledger.conversation
         turn = conversation.turn if conversation.turn_open else conversation.turn + 1
         opening = () if conversation.turn_open else (Event(Kind.TURN_STARTED, turn=turn),)
@@ -81,23 +88,41 @@ class ModelStep:
             Trust.TRUSTED,
             turn=turn,
             idempotent=True,
-            reserve_tokens=reserve,
+            reserve=reserve,
+            limit_ms=round(self._config.model_seconds * 1000),
+            opens_turn=not conversation.turn_open,
         )
 
-        async def work() -> Done[ModelError | None]:
+        async def work(permit: Permit) -> Done[ModelError | None]:
             try:
-                reply = await self._config.model.generate(request)
+                reply = await self._generate(request, permit.seconds)
             except ModelError as error:
                 return Done(error, error_class=error.fault, error_code=fit(error.code, MAX_NAME)[0])
             usage = sound_usage(reply.usage)
-            spent = usage.input_tokens + usage.output_tokens if usage else reserve
             events = reply_events(reply, conversation, self._config.text_limit)
-            return Done(None, events=events, used_tokens=spent)
+            return Done(None, events=events, used=self._charged(usage) if usage else reserve)
 
         outcome = await self._dispatcher.govern(action, work, opening=opening)
         if isinstance(outcome, Denial):
             raise TurnFailed(outcome.reason, outcome.error_class)
         return outcome
+
+    async def _generate(self, request: ModelRequest, seconds: float | None) -> ModelReply:
+        limit = math.inf if seconds is None else seconds
+        with trio.move_on_after(limit):
+            return await self._config.model.generate(request)
+        raise ModelError(
+            f"the model did not answer within {limit:g} s", fault=FaultClass.TRANSIENT, code="timeout"
+        )
+
+    def _reserve(self, request: ModelRequest) -> Amounts:
+        # The most it may write, and a rough upper bound for what it must read.
+        most_in, most_out = _size(request) // _BYTES_PER_TOKEN, self._spec.max_output_tokens
+        return Amounts(most_in + most_out, self._pricing.most(most_in, most_out) if self._pricing else 0)
+
+    def _charged(self, usage: Usage) -> Amounts:
+        tokens = usage.input_tokens + usage.output_tokens
+        return Amounts(tokens, self._pricing.cost(usage) if self._pricing else 0)
 
     def _request(self) -> ModelRequest:
         offered = self._config.toolbox.specs(self._grant.tools) if self._config.model.supports_tools else ()

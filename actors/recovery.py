@@ -5,9 +5,9 @@ Only the owner of a run may record them. They say what is known: that the action
 
 from __future__ import annotations
 
-from affidavit.actors.admission import MODEL_ACTION
-from affidavit.actors.conversation import Conversation, OpenAction
+from affidavit.actors.conversation import Conversation
 from affidavit.actors.events import Event, FaultClass, Kind
+from affidavit.actors.run_book import OpenAction
 
 INTERRUPTED_TEXT = (
     "interrupted: this call had begun when the run stopped, and whether it took effect is unknown. "
@@ -63,12 +63,12 @@ def ending_events(conversation: Conversation) -> tuple[Event, ...]:
 
 def _lost(conversation: Conversation) -> set[str]:
     """Return the tool calls that have begun and must not be run again."""
-    begun = conversation.open_actions.values()
+    begun = conversation.book.open_actions.values()
     return {action.tool_use_id for action in begun if not action.idempotent and not action.goal}
 
 
 def _closing(conversation: Conversation, results: list[Event]) -> tuple[Event, ...]:
-    ends = [_interrupted(action) for action in conversation.open_actions.values()]
+    ends = [_interrupted(action) for action in conversation.book.open_actions.values()]
     return (*ends, *(result_events(conversation, *results) if results else ()))
 
 
@@ -78,8 +78,8 @@ def unanswered(tool_use_id: str, tool: str, turn: int, text: str) -> Event:
 
 
 def _interrupted(action: OpenAction) -> Event:
-    # An interrupted model call may have been billed in full, so it has spent its reservation.
-    spent = action.reserved_tokens if action.name == MODEL_ACTION else 0
+    # An interrupted model call may have been billed in full, and how long the work went on is unknown: so what was held back
+    # is spent. Tools hold back time alone.
     return Event(
         Kind.ACTION_COMPLETED,
         action=action.name,
@@ -89,5 +89,5 @@ def _interrupted(action: OpenAction) -> Event:
         turn=action.turn,
         tool_use_id=action.tool_use_id,
         error_class=FaultClass.INTERRUPTED,
-        detail={"used": {"tokens": spent}} if spent else {},
+        detail={"used": action.reserved.as_detail()} if action.reserved else {},
     )

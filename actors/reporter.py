@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from affidavit.actors.events import Event
 
@@ -24,5 +24,18 @@ class Reporter(Protocol):
             RuntimeError: The run is finished, or was never opened.
 
         Cancellation: Cancelled means that nothing was recorded.
+        """
+        ...
+
+
+@runtime_checkable
+class AttentiveReporter(Protocol):
+    """What a reporter may offer beside: to see first to what others have asked of the run. A session's reporter does."""
+
+    async def attend(self) -> None:
+        """Carry out what others have asked of the run by now, such as to brake it. Costs next to nothing if that is nothing.
+
+        Raises:
+            LogError: It could not be recorded.
         """
         ...

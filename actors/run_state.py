@@ -10,6 +10,7 @@ from typing import final
 
 import trio
 
+from affidavit.actors.approvals import Approvals
 from affidavit.actors.errors import RunCancelled, RunFinished, Stalled
 from affidavit.actors.events import RECORD_KINDS, TERMINAL_KINDS, Event, FaultClass, Kind
 from affidavit.actors.goal import Phase
@@ -33,10 +34,12 @@ class RunState:
         self.done = trio.Event()
         # The requests of other processes whose effect is on the record, with its seq.
         self.effects: dict[str, int] = {}
+        self.approvals = Approvals()
 
     def apply(self, event: Event) -> None:
         """Fold one durable event."""
         self.projection = reduce(self.projection, event)
+        self.approvals.apply(event)
         if event.causation_id:
             self.effects[event.causation_id] = event.seq
         if event.kind == Kind.SESSION_STARTED:
@@ -88,6 +91,13 @@ class RunState:
         if terminal.error_class == FaultClass.CANCELLED:
             raise RunCancelled(terminal.err, terminal.error_class, terminal.principal)
         raise Stalled(terminal.err, terminal.error_class)
+
+    @property
+    def since_record(self) -> int:
+        """How many events have come since the last seal, or since the one that was refused."""
+        events, check = self.projection.events, self.last_check
+        told = check.seq if check is not None else 0
+        return 0 if told > events else events - min(self.projection.sealed_through, events)
 
     @property
     def unsealed(self) -> bool:

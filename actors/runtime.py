@@ -15,7 +15,7 @@ import trio
 
 from affidavit.actors.conversation import fold
 from affidavit.actors.errors import LogError, ResumeRefused, RunFinished
-from affidavit.actors.events import SCHEMA_VERSION, FaultClass
+from affidavit.actors.events import SCHEMA_VERSION, Event, FaultClass
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import LogReader
@@ -86,6 +86,8 @@ class GoalRuntime:
         self._nursery = nursery
         self._accept_changes = accept_changes
         self._goals: dict[str, _Driven] = {}
+        # What is heard of goals whose log is being read just now, and which the reading may have missed.
+        self._beginning: dict[str, list[Event]] = {}
 
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:
         """Return what session.started says of the configuration."""
@@ -113,9 +115,14 @@ class GoalRuntime:
 
     async def _begin(self, key: GoalKey, reporter: Reporter, changed: tuple[str, ...] | None) -> None:
         self._require_idle(key)
-        mission = await self._executor.mission(key, reporter, self._log)
+        heard = self._beginning.setdefault(key.name, [])
+        try:
+            mission = await self._executor.mission(key, reporter, self._log)
+        finally:
+            self._beginning.pop(key.name, None)
         # Asked again, since another task may have begun to drive the goal while this one was reading the log.
         self._require_idle(key)
+        mission.hear(heard)
         if changed is None:
             changed = mission.check_unchanged(accept_changes=self._accept_changes)
         driven = _Driven(mission)
@@ -126,6 +133,13 @@ class GoalRuntime:
         driven = self._goals.get(key.name)
         if driven is not None and not driven.ended.is_set():
             raise RuntimeError(f"goal {key.name} is being driven already")
+
+    def hear(self, key: GoalKey, events: tuple[Event, ...]) -> None:
+        """Pass on to the goal's mission what stands on its stream; see the port."""
+        if key.name in self._beginning:
+            self._beginning[key.name].extend(events)
+        elif key.name in self._goals:
+            self._goals[key.name].mission.hear(events)
 
     def tell(self, key: GoalKey, changed: Callable[[], None]) -> None:
         """Call `changed` once the goal's task has ended; see the port."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
+from affidavit.actors.events import Event
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus
 from affidavit.actors.reporter import Reporter
 
@@ -65,5 +66,19 @@ class TellingRuntime(Protocol):
         Args:
             key: The goal.
             changed: Takes the place of the one that was named before. It neither blocks nor raises.
+        """
+        ...
+
+
+@runtime_checkable
+class ListeningRuntime(Protocol):
+    """What a runtime may offer beside, to go by what others record on a run that it drives: approvals, the brake."""
+
+    def hear(self, key: GoalKey, events: tuple[Event, ...]) -> None:
+        """Take note of what has just become durable on the goal's stream, in order, its own events among it.
+
+        Args:
+            key: The goal, from when it was handed over to when the session lets go of it.
+            events: As readers see them. It neither blocks nor raises.
         """
         ...

@@ -10,12 +10,15 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar, final
 
+from affidavit.actors.approvals import Decision
 from affidavit.actors.clock import Clock
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import TERMINAL_KINDS, Event
 from affidavit.actors.logs.port import Log
 from affidavit.actors.mailbox import Mailbox, Reply, answer
+from affidavit.actors.nurseries import StartService
 from affidavit.actors.run_state import RunState
+from affidavit.actors.runtime_port import ListeningRuntime
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.session_commands import (
     AttendInbox,
@@ -29,10 +32,11 @@ from affidavit.actors.session_commands import (
 from affidavit.actors.session_ends import SessionEnds
 from affidavit.actors.session_inbox import SessionInbox
 from affidavit.actors.session_record import SessionRecord
+from affidavit.actors.session_rulings import SessionRulings
 from affidavit.actors.session_seals import SessionSeals
 from affidavit.actors.session_watch import SessionWatch
 from affidavit.actors.stream import Committed, Stream
-from affidavit.actors.timer import StartService, Timer
+from affidavit.actors.timer import Timer
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +51,7 @@ class SessionCore:
         record: What is recorded on the run, and whether it still may be.
         seals: Seals it.
         ends: Ends or parks it.
+        rulings: What people decide about it.
         inbox: What others ask of it.
     """
 
@@ -72,12 +77,14 @@ class SessionCore:
             start: Starts the mailbox loop once it is needed.
         """
         self.record = SessionRecord(log, stream, state)
-        self.seals = SessionSeals(self.record, sealer)
+        self.seals = SessionSeals(self.record, sealer, timer, lambda: self._post(SignDue()))
         self.ends = SessionEnds(self.record, self.seals)
+        self.rulings = SessionRulings(self.record, clock)
         self.inbox = SessionInbox(log, state, clock, stream.id, self)
-        self._watch = SessionWatch(self.record, self.inbox, self.wake, log, timer)
+        self._watch = SessionWatch(self.record, self.inbox, self.wake, timer)
         self._mailbox = Mailbox[Command](f"the session of run {stream.id}")
         self._start = start
+        self._log = log
         self._is_running = False
         self._closed = False
         # Commands that found the mailbox full: it is busy, so its loop looks at these after the command it is at.
@@ -114,17 +121,19 @@ class SessionCore:
     def _observe(self, committed: Committed) -> None:
         for event in committed.events:
             self.record.state.apply(event)
+        driven = self.record.driven
+        if driven is not None and isinstance(driven[0], ListeningRuntime):
+            driven[0].hear(driven[1], committed.events)
         self.seals.count(committed)
         if any(event.kind in TERMINAL_KINDS for event in committed.events):
             self._watch.enrol()
             if self.seals.is_possible:
                 self._post(SealDue())
-        elif self.seals.is_due():
-            self._post(SignDue())
 
     def watch(self) -> None:
         """Follow the goal, and answer what others have asked for while nobody owned the run."""
         self._watch.follow()
+        self.seals.follow()
         self.wake()
 
     def close(self) -> None:
@@ -132,6 +141,7 @@ class SessionCore:
         self.record.close()
         self._closed = True
         self._watch.close()
+        self.seals.close()
         if not self._is_running:
             self._mailbox.close(_discard)
 
@@ -160,6 +170,16 @@ class SessionCore:
             case InboxDue():
                 await self._attend_quietly()
 
+    async def attend_if_asked(self) -> None:
+        """Carry out what others have asked by now, so that an action that follows is judged in that light.
+
+        Raises:
+            LogError: It could not be recorded.
+        """
+        (tip,) = await self._log.tips((self.inbox.stream,))
+        if self.inbox.has_more(tip):
+            await self.ask(AttendInbox, int)
+
     async def _attend(self) -> int:
         await self.inbox.attend()
         return self.record.stream.tip
@@ -179,6 +199,16 @@ class SessionCore:
     async def cancel_run(self, principal: str, reason: str, causation_id: str) -> Event:
         """End the run because a request asks for it. Called by the inbox."""
         return await self.ends.cancel(principal, reason, causation_id)
+
+    async def brake_run(self, *, engage: bool, principal: str, reason: str, causation_id: str) -> Event:
+        """Pull the brake, or let it go, because a request asks for it. Called by the inbox."""
+        return await self.rulings.brake(
+            engage=engage, principal=principal, reason=reason, causation_id=causation_id
+        )
+
+    async def decide_call(self, decision: Decision, causation_id: str) -> Event:
+        """Decide about a call because a request asks for it. Called by the inbox."""
+        return await self.rulings.decide(decision, causation_id)
 
     async def seal(self, principal: str = "", causation_id: str = "") -> Event:
         """Seal the run because a request asks for it. Called by the inbox."""

@@ -29,7 +29,7 @@ class Session:
         """Use `open_session`."""
         self._core = core
         self._readers = readers
-        self._reporter: Final = SessionReporter(core.record)
+        self._reporter: Final = SessionReporter(core.record, core.attend_if_asked)
 
     @property
     def id(self) -> str:

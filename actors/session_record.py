@@ -59,8 +59,14 @@ class SessionRecord:
         """Whether it has neither failed nor closed."""
         return self.failure is None and not self._closed
 
-    async def record(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+    async def record(
+        self, events: tuple[Event, ...], check: Callable[[], None] = lambda: None
+    ) -> tuple[Event, ...]:
         """Record events in one append.
+
+        Args:
+            events: In order.
+            check: Called when it is their turn, knowing that nothing comes between; what it raises keeps them off the record.
 
         Raises:
             LogError: They could not be recorded; the session stops. Or it had stopped already, and nothing follows that.
@@ -69,7 +75,12 @@ class SessionRecord:
 
         Cancellation: Cancelled means that nothing was recorded.
         """
-        return await self._append(events, self.state.admit)
+
+        def prepare(given: tuple[Event, ...]) -> tuple[Event, ...]:
+            check()
+            return self.state.admit(given)
+
+        return await self._append(events, prepare)
 
     async def end(self, phase: Event) -> None:
         """Record the end of the root goal, and the terminal event with it, unless one stands already.

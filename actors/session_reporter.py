@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final, final
 
 from affidavit.actors.events import Event, Kind
@@ -13,11 +14,12 @@ _OWN_KINDS: Final = frozenset({Kind.SESSION_STARTED, Kind.USER_MESSAGE})
 
 @final
 class SessionReporter:
-    """Records whatever drives the run onto the session's stream. Implements the `Reporter` port."""
+    """Records whatever drives the run onto the session's stream. Implements the ports `Reporter` and `AttentiveReporter`."""
 
-    def __init__(self, record: SessionRecord) -> None:
+    def __init__(self, record: SessionRecord, attend: Callable[[], Awaitable[None]]) -> None:
         """Use `Session.reporter`."""
         self._record = record
+        self._attend = attend
 
     async def report(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append; see the port.
@@ -29,3 +31,7 @@ class SessionReporter:
             if event.kind in _OWN_KINDS or event.kind.startswith("record."):
                 raise ValueError(f"{event.kind} is written by the session alone")
         return await self._record.record(events)
+
+    async def attend(self) -> None:
+        """Have what others have asked of the run by now done first; see the port."""
+        await self._attend()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from affidavit.actors.containment.levels import Level
 from affidavit.actors.models.port import ToolSpec
 
 JsonObject = Mapping[str, object]
@@ -36,4 +37,14 @@ class Tool(Protocol):
 
         Cancellation: stops as soon as it can.
         """
+        ...
+
+
+@runtime_checkable
+class ContainedTool(Protocol):
+    """What a tool may say beside: what really holds its work. One that says nothing runs in this process, held by nothing."""
+
+    @property
+    def containment(self) -> Level:
+        """What the work is held by on this machine, now."""
         ...

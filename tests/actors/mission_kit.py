@@ -196,6 +196,7 @@ class KeptLog:
         self.read = self.inner.read
         self.info = self.inner.info
         self.list = self.inner.list
+        self.tips = self.inner.tips
 
     async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         """Append and keep."""

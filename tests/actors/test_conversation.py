@@ -36,7 +36,7 @@ def test_closing_a_run_leaves_no_open_action(events: list[Event]) -> None:
     conversation = fold(tuple(events))
     for event in closing_events(conversation):
         conversation.apply(event)
-    assert conversation.open_actions == {}
+    assert conversation.book.open_actions == {}
     for event in ending_events(conversation):
         conversation.apply(event)
     assert conversation.pending == {}
@@ -59,4 +59,8 @@ def test_a_childs_events_count_for_the_budget_alone() -> None:
         conversation.apply(event)
     assert conversation.messages == before
     assert (conversation.turn, conversation.pending, conversation.phase) == (0, {}, Phase.PENDING)
-    assert (conversation.used_tokens, conversation.last_call, conversation.open_actions) == (7, 5, {})
+    assert (conversation.book.used.tokens, conversation.book.last_call, conversation.book.open_actions) == (
+        7,
+        5,
+        {},
+    )

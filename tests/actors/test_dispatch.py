@@ -10,9 +10,12 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affidavit.actors.admission import Action, CapabilityGrant, Denial, TokenBudget
+from affidavit.actors.amounts import Amounts
 from affidavit.actors.conversation import Conversation
-from affidavit.actors.dispatch import Dispatcher, Done
+from affidavit.actors.deciders.budgets import TokenBudget
+from affidavit.actors.deciders.grant import CapabilityGrant
+from affidavit.actors.deciders.port import Action, Denial
+from affidavit.actors.dispatch import Dispatcher, Done, Permit
 from affidavit.actors.errors import LogError, LogFull
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.mission_ledger import MissionLedger
@@ -32,13 +35,13 @@ def kinds(writer: WriterOfLists) -> list[list[str]]:
     return [[event.kind for event in append] for append in writer.appends]
 
 
-async def paid() -> Done[str]:
+async def paid(permit: Permit) -> Done[str]:
     """Work that ends well."""
     await trio.lowlevel.checkpoint()
     return Done("ok", events=(RESULT,))
 
 
-async def never() -> Done[str]:
+async def never(permit: Permit) -> Done[str]:
     """Work that must not begin."""
     raise AssertionError("the work began")
 
@@ -48,7 +51,7 @@ async def test_the_admission_is_durable_before_the_work_begins() -> None:
     writer = WriterOfLists()
     seen: list[list[str]] = []
 
-    async def work() -> Done[None]:
+    async def work(permit: Permit) -> Done[None]:
         await trio.lowlevel.checkpoint()
         seen.extend(kinds(writer))
         return Done(None)
@@ -130,9 +133,9 @@ async def test_cancelled_work_is_closed_with_the_reason_it_was_stopped_for(fault
     writer = WriterOfLists()
     dispatcher = waist(writer, tokens=100)
     dispatcher.stop_fault = fault
-    action = Action("model.generate", reserve_tokens=40)
+    action = Action("model.generate", reserve=Amounts(40))
 
-    async def forever() -> Done[None]:
+    async def forever(permit: Permit) -> Done[None]:
         await trio.sleep_forever()
         raise AssertionError
 
@@ -152,7 +155,7 @@ async def test_work_that_crashes_while_it_is_cancelled_is_still_closed() -> None
     """Cancellation and a crash in one: the end is recorded as stopped, and only the cancellation goes on."""
     writer = WriterOfLists()
 
-    async def both() -> Done[None]:
+    async def both(permit: Permit) -> Done[None]:
         try:
             await trio.sleep_forever()
         except trio.Cancelled as cancelled:
@@ -173,7 +176,7 @@ async def test_a_keyboard_interrupt_in_the_work_is_recorded_and_goes_on() -> Non
     """Ctrl-C that lands inside the work closes the action as interrupted and comes out as itself."""
     writer = WriterOfLists()
 
-    async def pressed() -> Done[None]:
+    async def pressed(permit: Permit) -> Done[None]:
         await trio.lowlevel.checkpoint()
         raise KeyboardInterrupt
 
@@ -186,7 +189,7 @@ async def test_work_of_the_callers_that_crashes_is_recorded_and_raised() -> None
     """A fault of our own code is a terminal end on the record, and an error of the caller."""
     writer = WriterOfLists()
 
-    async def broken() -> Done[None]:
+    async def broken(permit: Permit) -> Done[None]:
         await trio.lowlevel.checkpoint()
         raise ValueError("ours")
 
@@ -209,11 +212,11 @@ async def test_a_settled_action_frees_what_it_did_not_use() -> None:
     writer = WriterOfLists()
     dispatcher = waist(writer, tokens=100)
 
-    async def frugal() -> Done[None]:
+    async def frugal(permit: Permit) -> Done[None]:
         await trio.lowlevel.checkpoint()
-        return Done(None, used_tokens=10)
+        return Done(None, used=Amounts(10))
 
-    action = Action("model.generate", reserve_tokens=60)
+    action = Action("model.generate", reserve=Amounts(60))
     outcomes = [await dispatcher.govern(action, frugal) for _ in range(6)]
     # 10 tokens each: the sixth finds 50 used and needs 60.
     assert [isinstance(outcome, Denial) for outcome in outcomes] == [False] * 5 + [True]
@@ -231,12 +234,12 @@ def test_concurrent_actions_never_overspend(limit: int, wanted: list[tuple[int, 
         dispatcher = waist(writer, tokens=limit)
 
         async def act(reserve: int, use: int) -> None:
-            async def work() -> Done[None]:
+            async def work(permit: Permit) -> Done[None]:
                 for _ in range(use):
                     await trio.lowlevel.checkpoint()
-                return Done(None, used_tokens=min(use, reserve))
+                return Done(None, used=Amounts(min(use, reserve)))
 
-            await dispatcher.govern(Action("model.generate", reserve_tokens=reserve), work)
+            await dispatcher.govern(Action("model.generate", reserve=Amounts(reserve)), work)
 
         async with trio.open_nursery() as nursery:
             for reserve, use in wanted:

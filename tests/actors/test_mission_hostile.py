@@ -51,7 +51,7 @@ def test_any_reply_and_any_result_leave_a_sound_record(turns: list[ModelReply], 
         config = MissionConfig(replies(*turns, DONE), box, text_limit=64)
         run = await run_to_end(MemoryLog(), config, GoalSpec("x", max_steps=6))
         assert len(run.of(Kind.CONVERGED, Kind.STALLED)) == 1
-        assert run.conversation.open_actions == {}
+        assert run.conversation.book.open_actions == {}
         assert all(len(event.result.encode()) <= 64 for event in run.of(Kind.TOOL_RESULT))
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))

@@ -87,7 +87,7 @@ async def test_cancelled_at_any_moment_a_run_owes_no_answer(autojump_clock: trio
         finished = bool(run.of(Kind.CONVERGED))
         assert len(run.of(Kind.CONVERGED, Kind.STALLED)) == 1
         assert run.conversation.pending == {}
-        assert run.conversation.open_actions == {}
+        assert run.conversation.book.open_actions == {}
         if not finished:
             end = run.of(Kind.STALLED)[0]
             assert (end.principal, end.err, end.error_class) == ("ann", "enough", FaultClass.CANCELLED)

@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from affidavit.actors.admission import MODEL_ACTION
+from affidavit.actors.deciders.port import MODEL_ACTION
 from affidavit.actors.errors import ModelError, RunCancelled
 from affidavit.actors.events import FaultClass, Kind
 from affidavit.actors.mission_config import MissionConfig

@@ -8,8 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from affidavit.actors.admission import MODEL_ACTION
 from affidavit.actors.clock import SystemClock
+from affidavit.actors.deciders.port import MODEL_ACTION
 from affidavit.actors.errors import ModelError
 from affidavit.actors.events import Event, FaultClass, Kind, Usage
 from affidavit.actors.goal import GoalSpec
@@ -194,7 +194,7 @@ async def test_a_token_budget_is_held_back_and_settled(autojump_clock: trio.test
     assert run.of(Kind.ACTION_REJECTED)[0].error_code == "tokens"
     model_calls = [e for e in run.of(Kind.ACTION_ADMITTED) if e.action == MODEL_ACTION]
     assert all(e.detail["reserved"]["tokens"] >= 200 for e in model_calls)  # type: ignore[index]
-    assert run.conversation.used_tokens == 50 * len(model_calls)
+    assert run.conversation.book.used.tokens == 50 * len(model_calls)
     assert 1 < len(model_calls) < 9
 
 

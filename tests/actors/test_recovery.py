@@ -16,8 +16,8 @@ import trio.testing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from affidavit.actors.admission import MODEL_ACTION
 from affidavit.actors.conversation import Conversation, fold
+from affidavit.actors.deciders.port import MODEL_ACTION
 from affidavit.actors.errors import ToolFailed
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalSpec
@@ -114,12 +114,12 @@ async def _check_every_cut(turns: list[dict[str, object]]) -> None:
         assert resumed.answer == whole.answer == "Settled."
         assert resumed.events[: len(before)] == before
         _check_effects(again, before, {key for key, at in live.effects if at <= count})
-        begun = fold(before).open_actions.values()
+        begun = fold(before).book.open_actions.values()
         lost = {action.tool_use_id for action in begun if not action.idempotent}
         answers = {e.tool_use_id: e.result for e in resumed.of(Kind.TOOL_RESULT)}
         assert all(answers[call] == INTERRUPTED_TEXT for call in lost)
         assert _shown(resumed, lost) == _shown(whole, lost)
-        assert resumed.conversation.open_actions == {}
+        assert resumed.conversation.book.open_actions == {}
 
 
 def _check_effects(world: World, before: tuple[Event, ...], done: set[str]) -> None:

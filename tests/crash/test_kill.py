@@ -130,7 +130,7 @@ def check_end(folder: Path, before: Left) -> Left:
     conversation = fold(after.events)
     assert conversation.terminal is not None
     assert (conversation.terminal.kind, conversation.terminal.text) == (Kind.CONVERGED, "Settled.")
-    assert (conversation.pending, conversation.open_actions) == ({}, {})
+    assert (conversation.pending, conversation.book.open_actions) == ({}, {})
     for key, count in after.effects.items():
         assert count == 1 or not key.startswith("pay")
         assert count == before.effects[key] or key not in before.completed

@@ -87,7 +87,7 @@ class DoomedLog:
         self._log = log
         self._order = order
         self._appends = 0
-        self.own, self.read, self.info, self.list = log.own, log.read, log.info, log.list
+        self.own, self.read, self.info, self.list, self.tips = log.own, log.read, log.info, log.list, log.tips
 
     async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         """Append, unless the end comes first."""

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from affidavit.actors.admission import (
-    MODEL_ACTION,
-    Action,
-    CapabilityGrant,
-    Denial,
-    Spent,
-    StepBudget,
-    TokenBudget,
-    first_denial,
-)
+from affidavit.actors.amounts import Amounts
+from affidavit.actors.deciders.budgets import StepBudget, TokenBudget
+from affidavit.actors.deciders.chain import judge
+from affidavit.actors.deciders.grant import CapabilityGrant
+from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial, Judgement, Standing
 from affidavit.actors.events import FaultClass
 
-NOTHING = Spent(0)
+NOTHING = Standing()
 
 
 def code(denial: Denial | None) -> str | None:
@@ -75,15 +70,20 @@ def test_a_token_budget_refuses_what_would_not_fit(
     limit: int, spent: int, reserve: int, expected: str | None
 ) -> None:
     """What is used or held back plus the reservation must fit; no limit is 0, and what reserves nothing passes."""
-    denial = TokenBudget(limit).decide(Action("a", reserve_tokens=reserve), Spent(spent))
+    denial = TokenBudget(limit).decide(Action("a", reserve=Amounts(reserve)), Standing(Amounts(spent)))
     assert code(denial) == expected
     assert denial is None or denial.error_class == FaultClass.BUDGET_EXCEEDED
 
 
 def test_the_first_denial_stands() -> None:
     """Deciders are asked in order, and only as far as the first that objects."""
-    action = Action("pay", turn=9, reserve_tokens=9)
+    action = Action("pay", turn=9, reserve=Amounts(9))
     chain = (CapabilityGrant(frozenset()), TokenBudget(1))
-    assert code(first_denial(chain, action, NOTHING)) == "capability_denied"
-    assert code(first_denial(tuple(reversed(chain)), action, NOTHING)) == "tokens"
-    assert first_denial((), action, NOTHING) is None
+    assert code(refusal(judge(chain, action, NOTHING))) == "capability_denied"
+    assert code(refusal(judge(tuple(reversed(chain)), action, NOTHING))) == "tokens"
+    assert judge((), action, NOTHING) == Judgement(action)
+
+
+def refusal(judgement: Judgement | Denial) -> Denial | None:
+    """The denial that the chain came to, if it came to one."""
+    return judgement if isinstance(judgement, Denial) else None

@@ -1,0 +1,34 @@
+"""Asks the deciders in order. The first refusal stands, whoever else would have allowed it; nobody can allow what one refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from affidavit.actors.deciders.port import Action, Ask, Decider, Denial, Judgement, Standing, Trim
+
+
+def judge(deciders: Sequence[Decider], action: Action, standing: Standing) -> Judgement | Denial:
+    """Return what becomes of an action.
+
+    Args:
+        deciders: In the order in which they are asked. Each sees the action as those before it have trimmed it.
+        action: What is to be done.
+        standing: Where the run stands.
+
+    Returns:
+        The first refusal; else the action as it may begin, and the approval that it needs first. Nobody is asked to approve what
+        would be refused anyway.
+    """
+    ask: Ask | None = None
+    for decider in deciders:
+        match decider.decide(action, standing):
+            case Denial() as denial:
+                return denial
+            case Ask() as needed:
+                ask = ask or needed
+            case Trim(reserve):
+                action = replace(action, reserve=reserve)
+            case None:
+                pass
+    return Judgement(action, ask)

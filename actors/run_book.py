@@ -1,0 +1,193 @@
+"""The run's book: what all goals of a run share, as a fold of its stream. Calls, budgets, open actions, approvals, the brake.
+
+One book for each driver of a run, advanced in the order of the stream. It judges nothing; the deciders do, over a `Standing`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final, final
+
+import trio
+
+from affidavit.actors.amounts import NOTHING, Amounts, reserved_by, used_by
+from affidavit.actors.approvals import Approvals
+from affidavit.actors.deciders.port import Action, Standing
+from affidavit.actors.events import Event, Kind
+
+# How many tool calls back a breaker can look.
+WINDOW: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAction:
+    """An admitted action that has not ended on the record.
+
+    Attributes:
+        call: Its correlation id.
+        name: The action.
+        goal: The goal it ran for.
+        trust: Its trust level.
+        turn: Its turn.
+        tool_use_id: The tool call it serves, empty for a model call.
+        idempotent: Whether it may be run again.
+        reserved: What it holds back of the budgets.
+    """
+
+    call: int
+    name: str
+    goal: str
+    trust: str
+    turn: int
+    tool_use_id: str
+    idempotent: bool
+    reserved: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A tool call as the model asked for it, known by what it asked."""
+
+    goal: str
+    tool_use_id: str
+    same: bytes
+
+
+@final
+class RunBook:
+    """The shared state of one run.
+
+    Attributes:
+        open_actions: Admitted actions without an end, by call, in call order.
+        used: What ended actions have used; interrupted ones have used what they held back.
+        last_call: The largest correlation id on the record.
+        turns: Model turns begun, of all goals together.
+        brake: Why nothing further may begin; None while it may.
+        approvals: What waits for a person, or was decided and not used yet.
+    """
+
+    def __init__(self) -> None:
+        """Begin with an empty stream."""
+        self.open_actions: dict[int, OpenAction] = {}
+        self.used = NOTHING
+        self.last_call = 0
+        self.turns = 0
+        self.brake: str | None = None
+        self.approvals = Approvals()
+        self._asked: deque[_Asked] = deque(maxlen=WINDOW)
+        self._endings: deque[bool] = deque(maxlen=WINDOW)
+        # Set and replaced each time something was decided that a waiting action may go on by.
+        self._changed = trio.Event()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other was folded to the same state."""
+        return isinstance(other, RunBook) and self._state() == other._state()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def _state(self) -> tuple[object, ...]:
+        counts = (self.used, self.last_call, self.turns, self.brake)
+        return (*counts, self.open_actions, self.approvals, self._asked, self._endings)
+
+    @property
+    def spent(self) -> Amounts:
+        """What is used, and what running actions hold back."""
+        return sum((action.reserved for action in self.open_actions.values()), self.used)
+
+    @property
+    def changed(self) -> trio.Event:
+        """Set when an approval has been decided or the brake been pulled; a fresh one then takes its place."""
+        return self._changed
+
+    def standing(self, action: Action, now: int) -> Standing:
+        """Return where the run stands as far as an action is concerned.
+
+        Args:
+            action: The action.
+            now: Unix nanoseconds.
+        """
+        return Standing(
+            spent=self.spent,
+            turns=self.turns,
+            brake=self.brake,
+            approval=self.approvals.of(action.goal, action.tool_use_id) if action.tool_use_id else None,
+            repeats=self._repeats(action),
+            endings=tuple(self._endings),
+            now=now,
+        )
+
+    def apply(self, event: Event) -> None:
+        """Fold one event of the run, whichever goal it belongs to."""
+        step = _STEPS.get(event.kind)
+        if step is not None:
+            step(self, event)
+        self.approvals.apply(event)
+        if event.kind in _WAKING:
+            self._changed.set()
+            self._changed = trio.Event()
+
+    def _repeats(self, action: Action) -> int:
+        """Count the calls like this one up to it, among the last ones of its goal."""
+        seen: list[bytes] = []
+        for asked in self._asked:
+            if asked.goal != action.goal:
+                continue
+            seen.append(asked.same)
+            if asked.tool_use_id == action.tool_use_id:
+                return seen.count(asked.same)
+        return 0
+
+    def _admitted(self, event: Event) -> None:
+        self.last_call = max(self.last_call, event.call)
+        self.open_actions[event.call] = OpenAction(
+            call=event.call,
+            name=event.action,
+            goal=event.goal,
+            trust=event.trust,
+            turn=event.turn,
+            tool_use_id=event.tool_use_id,
+            idempotent=event.detail.get("idempotent") is True,
+            reserved=reserved_by(event.detail),
+        )
+
+    def _completed(self, event: Event) -> None:
+        self.open_actions.pop(event.call, None)
+        self.used += used_by(event.detail)
+        if event.tool_use_id:
+            self._endings.append(bool(event.error_class))
+
+    def _numbered(self, event: Event) -> None:
+        self.last_call = max(self.last_call, event.call)
+
+    def _rejected(self, event: Event) -> None:
+        self._numbered(event)
+        self.open_actions.pop(event.call, None)
+
+    def _turn(self, event: Event) -> None:
+        self.turns += 1
+
+    def _tool_call(self, event: Event) -> None:
+        same = sha256(b"%s\0%s" % (event.tool.encode(), event.input.encode())).digest()
+        self._asked.append(_Asked(event.goal, event.tool_use_id, same))
+
+    def _engaged(self, event: Event) -> None:
+        self.brake = f"{event.principal}: {event.reason}" if event.reason else event.principal
+
+    def _released(self, event: Event) -> None:
+        self.brake = None
+
+
+_WAKING: Final = frozenset({Kind.APPROVAL_DECIDED, Kind.BRAKE_ENGAGED})
+_STEPS: Final[dict[str, Callable[[RunBook, Event], None]]] = {
+    Kind.ACTION_ADMITTED: RunBook._admitted,  # noqa: SLF001  # the class's own steps
+    Kind.ACTION_COMPLETED: RunBook._completed,  # noqa: SLF001
+    Kind.ACTION_REJECTED: RunBook._rejected,  # noqa: SLF001
+    Kind.APPROVAL_REQUESTED: RunBook._numbered,  # noqa: SLF001
+    Kind.TURN_STARTED: RunBook._turn,  # noqa: SLF001
+    Kind.TOOL_CALL: RunBook._tool_call,  # noqa: SLF001
+    Kind.BRAKE_ENGAGED: RunBook._engaged,  # noqa: SLF001
+    Kind.BRAKE_RELEASED: RunBook._released,  # noqa: SLF001
+}

@@ -1,0 +1,102 @@
+"""What people decide about a run while it goes on: a call approved or refused, the brake pulled or let go. Each is an event.
+
+Crash states. Before the append: nothing was decided. After it: the decision stands, and whoever drives the run, now or later,
+goes by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from affidavit.actors.approvals import APPROVED, REFUSED, Approval, Decision
+from affidavit.actors.clock import Clock
+from affidavit.actors.errors import ApprovalRefused
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.session_record import SessionRecord
+
+
+@final
+class SessionRulings:
+    """Records the rulings on one run."""
+
+    def __init__(self, record: SessionRecord, clock: Clock) -> None:
+        """Bind to a run's record; the clock tells whether a request has expired."""
+        self._record: Final = record
+        self._clock: Final = clock
+
+    async def decide(self, decision: Decision, causation_id: str = "") -> Event:
+        """Record what a person decided about a call that waits for approval.
+
+        Returns:
+            The approval.decided event.
+
+        Raises:
+            ApprovalRefused: Nothing waits under this number, or this person may not decide it so.
+            RunFinished: The run has ended.
+            LogError: It could not be recorded.
+        """
+        # Read here for what the event says; judged again at its turn to be appended, when nothing can come between.
+        approval = self._waiting(decision.call)
+        self._check(decision)
+        detail: dict[str, object] = {
+            "args": approval.args,
+            "decision": APPROVED if decision.approved else REFUSED,
+            "request": approval.requested,
+        }
+        event = Event(
+            Kind.APPROVAL_DECIDED,
+            action=approval.action,
+            call=approval.call,
+            goal=approval.goal,
+            turn=approval.turn,
+            tool_use_id=approval.tool_use_id,
+            reason=decision.reason,
+            principal=decision.principal,
+            causation_id=causation_id,
+            detail=detail,
+        )
+        return await self._rule(event, lambda: self._check(decision))
+
+    async def brake(self, *, engage: bool, principal: str, reason: str, causation_id: str = "") -> Event:
+        """Record that the brake was pulled, or let go.
+
+        Returns:
+            The brake.engaged or brake.released event.
+
+        Raises:
+            RunFinished: The run has ended.
+            LogError: It could not be recorded.
+        """
+        kind = Kind.BRAKE_ENGAGED if engage else Kind.BRAKE_RELEASED
+        event = Event(kind, principal=principal, reason=reason, causation_id=causation_id)
+        return await self._rule(event, lambda: None)
+
+    async def _rule(self, event: Event, check: Callable[[], None]) -> Event:
+        (recorded,) = await self._record.record((event,), check)
+        return recorded
+
+    def _waiting(self, call: int) -> Approval:
+        try:
+            approval = self._record.state.approvals[call]
+        except KeyError:
+            raise ApprovalRefused("not_asked", f"no approval is asked for call {call}") from None
+        if approval.decision:
+            raise ApprovalRefused(
+                "decided", f"call {call} was {approval.decision} already, by {approval.principal or 'nobody'}"
+            )
+        return approval
+
+    def _check(self, decision: Decision) -> None:
+        approval = self._waiting(decision.call)
+        if self._clock.now_ns() >= approval.expires:
+            raise ApprovalRefused("expired", f"the request to approve call {decision.call} has expired")
+        if approval.approvers and decision.principal not in approval.approvers:
+            raise ApprovalRefused(
+                "not_an_approver",
+                f"{decision.principal} may not decide call {decision.call}; {', '.join(approval.approvers)} may",
+            )
+        if decision.args is not None and decision.args != approval.args:
+            raise ApprovalRefused(
+                "args_changed", f"the arguments shown were not those that call {decision.call} was asked with"
+            )
