@@ -174,6 +174,8 @@ class Dispatcher:
         while True:
             await self._ledger.attend()
             async with self._gate:
+                # Taken before the run is looked at: what is decided from now on wakes this action, whenever it begins to wait.
+                changed = book.changed
                 standing = book.standing(action, self._clock.now_ns())
                 judgement = judge(self._deciders, action, standing)
                 approval = standing.approval
@@ -189,7 +191,6 @@ class Dispatcher:
                     return action, Permit(call, _seconds(action))
                 if approval is None:
                     await self._ledger.record(requested(action, call, judgement.ask))
-                changed = book.changed
             await self._decided(changed, judgement.ask)
 
     async def _decided(self, changed: trio.Event, ask: Ask) -> None:
