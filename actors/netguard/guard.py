@@ -150,12 +150,13 @@ class Guard:
         addresses = await _addresses(asked, port)
         for waiting, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             target = Target(asked.text, address, port)
+            refusal = await self._permit(target)
+            if refusal is not None:
+                return refusal
             try:
-                found = await self._attempt(target, waiting)
+                return Dialed(await _connect(target, waiting), target)
             except OSError as error:
                 failure = error
-            else:
-                return found
         raise OSError(f"no connection to {asked.text}:{port}: {_words(failure)}") from failure
 
     def _asked(self, host: str, port: int) -> Host | Decision:
@@ -173,22 +174,16 @@ class Guard:
             return asked
         return self._decision(asked.name, asked.text, port, Verdict(allowed=False, reason=reason))
 
-    async def _attempt(self, target: Target, waiting: int) -> Dialed | Decision:
-        """Decide on one address, record, and dial it; the time left is shared with the addresses that wait behind it."""
+    async def _permit(self, target: Target) -> Decision | None:
+        """Decide on one address and record an allow; return what is not on the record yet, a refusal."""
         verdict = self.check(target)
-        decision = self._decision(target.address, target.name, target.port, verdict)
-        if not verdict.allowed:
-            return decision
-        await self._recorder.record(decision)
-        # While that became durable another policy may have come into force.
-        verdict = self.check(target)
-        if not verdict.allowed:
-            return self._decision(target.address, target.name, target.port, verdict)
-        left = trio.current_effective_deadline() - trio.current_time()
-        # The last one has all that is left, and its end is the end of the whole.
-        with trio.move_on_after(left / waiting if waiting > 1 else math.inf):
-            return Dialed(await _connect(target), target)
-        raise TimeoutError("no answer")
+        if verdict.allowed:
+            await self._recorder.record(self._decision(target.address, target.name, target.port, verdict))
+            # While that became durable another policy may have come into force.
+            verdict = self.check(target)
+        if verdict.allowed:
+            return None
+        return self._decision(target.address, target.name, target.port, verdict)
 
     def _decision(self, host: str, name: str, port: int, verdict: Verdict) -> Decision:
         return Decision(host, name, port, verdict.allowed, verdict.reason, self._goal)
@@ -211,16 +206,21 @@ def _canonical(text: str) -> str:
         return text
 
 
-async def _connect(target: Target) -> trio.SocketStream:
+async def _connect(target: Target, waiting: int) -> trio.SocketStream:
+    """Connect within a share of the time that is left: as many addresses wait for it, this one included."""
     address = ip_address(target.address)
     family = socket.AF_INET6 if isinstance(address, IPv6Address) else socket.AF_INET
+    left = trio.current_effective_deadline() - trio.current_time()
     made = trio.socket.socket(family, socket.SOCK_STREAM)
     try:
-        await made.connect((target.address, target.port))
+        # The last one has all that is left, and its end is the end of the whole.
+        with trio.move_on_after(left / waiting if waiting > 1 else math.inf):
+            await made.connect((target.address, target.port))
+            return trio.SocketStream(made)
+        raise TimeoutError("no answer")
     except BaseException:
         made.close()
         raise
-    return trio.SocketStream(made)
 
 
 def _words(error: OSError | None) -> str:

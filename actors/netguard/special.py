@@ -95,7 +95,7 @@ SPECIAL: Final = _V4 + _V6
 
 _UNICAST: Final = IPv6Network("2000::/3")
 # What is neither special nor global unicast has been given to nobody.
-_UNASSIGNED: Final = Special(IPv6Network("::/0"), "unassigned", "RFC 4291")
+_UNASSIGNED: Final = Special(IPv6Network("::/0"), "unassigned", "RFC 4291", never=True)
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
