@@ -238,7 +238,7 @@ def _log_failure(run_id: str, error: Exception) -> None:
 
 
 @asynccontextmanager
-async def open_host(
+async def open_host(  # noqa: PLR0913  # each is a choice of its own
     log: Log,
     bus: Bus | None = None,
     *,
@@ -248,6 +248,7 @@ async def open_host(
     poll_interval: float = DEFAULT_POLL,
     stream_poll: float = DEFAULT_STREAM_POLL,
     seal_every: int = 0,
+    seal_interval: float = 0,
 ) -> AsyncIterator[Host]:
     """Open a host over a log, and close it inside-out: runs are parked, then timer and sealer end; the log is the caller's.
 
@@ -261,6 +262,7 @@ async def open_host(
         stream_poll: Seconds after which a reader re-reads the log without a wake.
         seal_every: After how many events a run that is going on is sealed, signed only; 0 for only at its end, at park and on
             demand.
+        seal_interval: Seconds within which an event of a run that is going on is sealed, likewise; 0 for no such bound.
 
     Yields:
         The host.
@@ -275,7 +277,9 @@ async def open_host(
             clock = clock or SystemClock()
             sealer = None
             if signer is not None:
-                sealer = await stack.enter_async_context(open_sealer(log, signer, every=seal_every))
+                sealer = await stack.enter_async_context(
+                    open_sealer(log, signer, every=seal_every, interval=seal_interval)
+                )
             timer = await stack.enter_async_context(open_timer(log, clock, poll_interval, stream_poll))
             nursery = await stack.enter_async_context(open_owned_nursery())
             host = Host(log, bus or MemoryBus(), sealer, clock, timer, nursery, on_failure)

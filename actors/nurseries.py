@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import final
+from typing import Protocol, final
 
 import trio
 
@@ -86,6 +86,14 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
             yield from _leaves(inner)
     else:
         yield error
+
+
+class StartService(Protocol):
+    """Starts a task that lives as long as its owner's block; `Services.start_soon` is one."""
+
+    def __call__(self, service: Callable[[], Awaitable[None]], *, name: str) -> None:
+        """Start it."""
+        ...
 
 
 @final

@@ -7,6 +7,7 @@ run records what the sealer answers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -91,10 +92,11 @@ _Command = _Fed | _Seal | _Check | _Forget
 class Sealer:
     """The handle of a sealer actor; made by `open_sealer`."""
 
-    def __init__(self, log: LogReader, signer: Signer, every: int) -> None:
+    def __init__(self, log: LogReader, signer: Signer, every: int, interval: float) -> None:
         """Use `open_sealer`."""
-        # After how many events of a going run its session has them signed; 0 for only at the end.
+        # After how many events, and how many seconds, of a going run its session has them signed; 0 for only at the end.
         self.every: Final = every
+        self.interval: Final = interval
         self._log = log
         self._signer = signer
         self._keyring = Keyring()
@@ -224,7 +226,9 @@ def _discard(command: _Command) -> None:
 
 
 @asynccontextmanager
-async def open_sealer(log: LogReader, signer: Signer, *, every: int = 0) -> AsyncIterator[Sealer]:
+async def open_sealer(
+    log: LogReader, signer: Signer, *, every: int = 0, interval: float = 0
+) -> AsyncIterator[Sealer]:
     """Open a sealer actor for the length of the block.
 
     Args:
@@ -232,13 +236,16 @@ async def open_sealer(log: LogReader, signer: Signer, *, every: int = 0) -> Asyn
         signer: Signs the roots.
         every: After how many events a run that is going on is sealed, signed only; 0 for only when it ends, is parked or
             somebody asks.
+        interval: Seconds within which an event of a going run is sealed, likewise; 0 for no such bound.
 
     Raises:
-        ValueError: `every` is negative.
+        ValueError: One of the two is negative, or the interval no number.
     """
     if every < 0:
         raise ValueError(f"a run is sealed every so many events, not {every}")
-    sealer = Sealer(log, signer, every)
+    if not 0 <= interval < math.inf:
+        raise ValueError(f"a run is sealed every so many seconds, not {interval}")
+    sealer = Sealer(log, signer, every, interval)
     async with open_services() as services:
         services.start_soon(sealer.run, name="sealer")
         yield sealer

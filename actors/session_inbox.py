@@ -45,16 +45,18 @@ class SessionInbox:
         self._effects = effects
         self._reader = InboxReader(log, run_id)
 
-    async def has_more(self) -> bool:
+    @property
+    def stream(self) -> str:
+        """The inbox's own stream."""
+        return self._reader.stream
+
+    def has_more(self, tip: int) -> bool:
         """Tell whether there are rows that were not read yet, or requests that could not be answered.
 
-        Raises:
-            LogError: The log could not be asked.
+        Args:
+            tip: The seq of the inbox's last event on the log.
         """
-        if self._reader.pending:
-            return True
-        info = await self._log.info(self._reader.stream)
-        return info is not None and info.tip > self._reader.seen
+        return bool(self._reader.pending) or tip > self._reader.seen
 
     async def attend(self) -> None:
         """Carry out and answer every request that has no answer.

@@ -5,27 +5,29 @@ A session enrols only while it has a use for it: a goal that is being driven, or
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import final
+from collections.abc import Callable, Mapping
+from typing import Final, final
 
-from affidavit.actors.errors import LogError
-from affidavit.actors.logs.port import LogReader
+from affidavit.actors.goal import GoalStatus, Phase
 from affidavit.actors.runtime_port import TellingRuntime
 from affidavit.actors.session_inbox import SessionInbox
 from affidavit.actors.session_record import SessionRecord, phase_event
 from affidavit.actors.timer import Timer
+
+_RUNNING: Final = Phase.RUNNING
 
 
 @final
 class SessionWatch:
     """The visits of one session."""
 
+    __slots__ = ("_inbox", "_record", "_timer", "_wake")
+
     def __init__(
         self,
         record: SessionRecord,
         inbox: SessionInbox,
         wake: Callable[[], None],
-        log: LogReader,
         timer: Timer,
     ) -> None:
         """Enrol for nothing yet.
@@ -34,13 +36,11 @@ class SessionWatch:
             record: What is looked after.
             inbox: What others ask of it.
             wake: Called when there is more in the inbox.
-            log: Asked for the tip.
             timer: Makes the visits.
         """
         self._record = record
         self._inbox = inbox
         self._wake = wake
-        self._log = log
         self._timer = timer
 
     def follow(self) -> None:
@@ -55,56 +55,66 @@ class SessionWatch:
         self.enrol()
 
     def enrol(self) -> None:
-        """Enrol for the floor, or leave it, as the session now needs it."""
+        """Enrol for what the session now needs, and leave what it no longer does. To be called when any of that has changed."""
         record = self._record
-        is_going = record.driven is not None and not record.state.done.is_set()
+        is_going = record.driven is not None and record.is_live and not record.state.done.is_set()
+        if not is_going:
+            self._timer.goals.leave(self)
         if self._timer.has_floor and record.is_live and (is_going or len(record.stream.readers)):
-            self._timer.floor.enrol(self, self._poll)
+            self._timer.floor.enrol(self)
         else:
             self._timer.floor.leave(self)
 
     def close(self) -> None:
         """Visit no more, and cancel the visit that is under way."""
         self._timer.goals.drop(self)
-        self._timer.floor.drop(self)
+        self._timer.floor.leave(self)
 
-    async def _poll(self) -> None:
+    def streams(self) -> tuple[str, ...]:
+        """Name what the floor is to look at: the run while somebody reads along, and its inbox while its owner is here."""
         record = self._record
-        readers = record.stream.readers
-        try:
-            if len(readers):
-                info = await self._log.info(record.stream.id)
-                readers.check(0 if info is None else info.tip)
-            if record.taken_up and await self._inbox.has_more():
-                self._wake()
-        except LogError:
+        run = (record.stream.id,) if len(record.stream.readers) else ()
+        return (*run, self._inbox.stream) if record.taken_up else run
+
+    def told(self, tips: Mapping[str, int] | None) -> None:
+        """Hear from the floor how far they are; see `Member.told`."""
+        record = self._record
+        if tips is None:
             # Readers that look for themselves meet the reason, and tell it.
-            readers.tick()
+            record.stream.readers.tick()
+            return
+        if record.stream.id in tips:
+            record.stream.readers.check(tips[record.stream.id])
+        if self._inbox.stream in tips and self._inbox.has_more(tips[self._inbox.stream]):
+            self._wake()
 
     def _look_soon(self) -> None:
-        if self._record.is_live:
-            self._timer.goals.enrol(self, self._look)
-
-    async def _look(self) -> None:
         """Look how the goal stands: the floor beneath what the runtime reports, and the only signal of one that reports none."""
         record = self._record
         driven = record.driven
-        if driven is None or record.state.terminal is not None or not record.is_live:
+        if driven is None or not record.is_live:
+            return
+        ask, key = driven[0].status, driven[1]
+
+        async def look() -> None:
+            try:
+                status = await ask(key)
+                # Kept lean: of a thousand goals that wait, each passes here twenty times a second.
+                if status.phase is _RUNNING and status.active:
+                    return
+                if record.driven is driven and record.state.terminal is None and record.is_live:
+                    await self._follow_up(status)
+            except Exception as error:
+                record.fail(error)
+
+        self._timer.goals.enrol(self, look)
+
+    async def _follow_up(self, status: GoalStatus) -> None:
+        record = self._record
+        if status.phase.terminal:
             self._timer.goals.leave(self)
-            return
-        runtime, key = driven
-        try:
-            status = await runtime.status(key)
-            if record.driven is not driven:
-                return
-            if status.phase.terminal:
-                self._timer.goals.leave(self)
-                await record.end(phase_event(status))
-                return
-        except Exception as error:
-            record.fail(error)
-            return
-        # While it is being cancelled its runtime has let go of it and its terminal event is still to come.
-        if not status.active and not record.is_cancelling:
+            await record.end(phase_event(status))
+        elif not status.active and not record.is_cancelling:
+            # While it is being cancelled its runtime has let go of it and its terminal event is still to come.
             self._timer.goals.leave(self)
             record.release("nothing drives it any more")

@@ -1,129 +1,24 @@
 """The one timer of a host: looks after every session that waits for something, and costs nothing for one that does not.
 
-Two beats. One looks at the status of each goal that is being driven, every `poll_interval`. The other is the poll floor beneath
-the wakes, every `stream_poll`: streams with readers, and the inboxes of runs that are going. A session enrols for a beat while it
-has a use for it. Where the log can tell in one number whether anything was written at all, the floor asks that first.
-
-A visit that hangs delays nobody else: the next beat goes round it, and it ends when the one who is visited leaves.
+The goals' beat looks at the status of each goal that is being driven, every `poll_interval`. The floor looks at the log, every
+`stream_poll`: for streams with readers, and for the inboxes of runs that are going. Further beats are made by whoever needs one,
+such as that which seals long runs. A session enrols for each while it has a use for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, Protocol, final
+from typing import Final, final
 
-import trio
-
+from affidavit.actors.beat import Beat
 from affidavit.actors.clock import Clock
-from affidavit.actors.errors import LogError
-from affidavit.actors.logs.port import LogReader, VersionedReader
-from affidavit.actors.nurseries import open_owned_nursery, open_services
+from affidavit.actors.floor import Floor
+from affidavit.actors.logs.port import LogReader
+from affidavit.actors.nurseries import StartService, open_services
 
 DEFAULT_POLL: Final = 0.05
 DEFAULT_STREAM_POLL: Final = 0.25
-
-# Visits between two checkpoints, for those that need none themselves.
-_SLICE: Final = 64
-
-Visit = Callable[[], Awaitable[None]]
-
-
-class StartService(Protocol):
-    """Starts a task that lives as long as its owner's block; `Services.start_soon` is one."""
-
-    def __call__(self, service: Callable[[], Awaitable[None]], *, name: str) -> None:
-        """Start it."""
-        ...
-
-
-async def _always() -> bool:
-    return True
-
-
-@final
-class Beat:
-    """Visits whoever is enrolled, every so often. Its task is started by the first who enrols, and rests while nobody is."""
-
-    def __init__(
-        self,
-        clock: Clock,
-        interval: float,
-        start: StartService,
-        name: str,
-        *,
-        gate: Callable[[], Awaitable[bool]] = _always,
-    ) -> None:
-        """Set the beat.
-
-        Args:
-            clock: Times it.
-            interval: Seconds between two rounds.
-            start: Starts its task.
-            name: The task's name.
-            gate: Asked before each round; False skips it.
-        """
-        self._clock = clock
-        self._interval = interval
-        self._start = start
-        self._name = name
-        self._gate = gate
-        self._started = False
-        self._members: dict[object, Visit] = {}
-        self._visited: dict[object, trio.CancelScope] = {}
-        self._somebody = trio.Event()
-
-    def __len__(self) -> int:
-        """How many are enrolled."""
-        return len(self._members)
-
-    def enrol(self, member: object, visit: Visit) -> None:
-        """Visit a member at each beat from the next one on. The visit must not raise."""
-        self._members[member] = visit
-        self._somebody.set()
-        if not self._started:
-            self._started = True
-            self._start(self._run, name=self._name)
-
-    def leave(self, member: object) -> None:
-        """Visit a member no more, and cancel the visit that is under way, unless the member itself leaves during it."""
-        self._members.pop(member, None)
-
-    def drop(self, member: object) -> None:
-        """Visit a member no more, and cancel the visit that is under way."""
-        self.leave(member)
-        scope = self._visited.get(member)
-        if scope is not None:
-            scope.cancel(reason="the one visited has left")
-
-    async def _run(self) -> None:
-        async with open_owned_nursery() as nursery:
-            while True:
-                if not self._members:
-                    self._somebody = trio.Event()
-                    await self._somebody.wait()
-                await self._clock.sleep(self._interval)
-                if self._members and await self._gate():
-                    # A round is a task of its own, so that one visit that hangs is left behind by the next round.
-                    nursery.start_soon(self._round, name=f"a round of the {self._name}")
-
-    async def _round(self) -> None:
-        due, visited = enumerate(list(self._members.items()), 1), self._visited
-        going = True
-        while going:
-            # One scope for many visits, since one each would cost more than they do; a visit that is cancelled ends it.
-            with trio.CancelScope() as scope:
-                for number, (member, visit) in due:
-                    if not number % _SLICE:
-                        await trio.lowlevel.checkpoint()
-                    if member in visited or member not in self._members:
-                        continue
-                    visited[member] = scope
-                    try:
-                        await visit()
-                    finally:
-                        del visited[member]
-                going = False
 
 
 @final
@@ -142,28 +37,27 @@ class Timer:
         """Set the beats; see `open_timer`.
 
         Args:
-            log: Asked whether anything was written.
+            log: Asked what was written.
             clock: Times the beats.
             poll_interval: Seconds between two looks at a goal's status.
             stream_poll: Seconds between two looks at the log; 0 or less turns the floor off.
             start: Starts the tasks, once they are needed.
         """
-        self._log = log
-        self._version: int | None = None
+        self._clock = clock
+        self._start = start
+        self._beats: dict[float, Beat] = {}
         self.has_floor: Final = stream_poll > 0
         self.goals: Final = Beat(clock, poll_interval, start, "goal timer")
-        self.floor: Final = Beat(clock, stream_poll, start, "poll floor", gate=self._has_changed)
+        self.floor: Final = Floor(log, clock, stream_poll, start)
 
-    async def _has_changed(self) -> bool:
-        if not isinstance(self._log, VersionedReader):
-            return True
-        try:
-            now = await self._log.version()
-        except LogError:
-            # Each visit then meets the reason, and passes it on.
-            return True
-        before, self._version = self._version, now
-        return now != before
+    def every(self, seconds: float) -> Beat:
+        """Return the beat of this interval, one for all who ask for it."""
+        beat = self._beats.get(seconds)
+        if beat is None:
+            beat = self._beats[seconds] = Beat(
+                self._clock, seconds, self._start, f"timer of every {seconds} s"
+            )
+        return beat
 
 
 @asynccontextmanager

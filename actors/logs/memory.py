@@ -92,6 +92,12 @@ class MemoryLog:
         known = self._streams.get(stream)
         return None if known is None else _info(stream, known)
 
+    async def tips(self, streams: Sequence[str]) -> tuple[int, ...]:
+        """Return the seq of the last event of each stream, 0 for one that has none; see `LogReader.tips`."""
+        await trio.lowlevel.checkpoint()
+        known = (self._streams.get(stream) for stream in streams)
+        return tuple(0 if stream is None else len(stream.rows) for stream in known)
+
     async def list(self, prefix: str = "") -> tuple[StreamInfo, ...]:
         """Return the index rows of all streams whose id begins with `prefix`, ordered by id."""
         await trio.lowlevel.checkpoint()

@@ -80,6 +80,15 @@ class SqliteLog:
             self._group.fail(error)
             raise
 
+    async def tips(self, streams: Sequence[str]) -> tuple[int, ...]:
+        """Return the seq of the last event of each stream, 0 for one that has none; see `LogReader.tips`."""
+        self._group.check_open()
+        try:
+            return await self._reader.tips(streams)
+        except LogStateUnknown as error:
+            self._group.fail(error)
+            raise
+
     async def version(self) -> int:
         """Return a number that changes with each commit, by whichever process; see `VersionedReader.version`."""
         self._group.check_open()

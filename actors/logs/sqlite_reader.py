@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -32,11 +32,17 @@ _FROM: Final = (
     "SELECT stream, tip, terminal_seq, sealed_size FROM streams WHERE stream >= ? ORDER BY stream LIMIT ?"
 )
 _VERSION: Final = "PRAGMA data_version"
+# Few texts, so that each is compiled once; a place that is not needed holds the empty name, which no stream has.
+_TIPS: Final = {
+    places: "SELECT stream, tip FROM streams WHERE stream IN (" + ", ".join("?" * places) + ")"  # noqa: S608
+    for places in (2, 16, _SLICE)
+}
 _AFTER: Final = (
     "SELECT stream, tip, terminal_seq, sealed_size FROM streams WHERE stream > ? ORDER BY stream LIMIT ?"
 )
 
 _Rows: TypeAlias = list[tuple[object, ...]]  # named here, since the class has a method `list`
+_Tips: TypeAlias = list[tuple[str, int]]
 
 
 @final
@@ -75,6 +81,20 @@ class SqliteReader:
             return None
         found = await self.query(_INFO, (stream,))
         return _infos(found)[0] if found else None
+
+    async def tips(self, streams: Sequence[str]) -> tuple[int, ...]:
+        """Return the seq of the last event of each stream, 0 for one that has none; see `LogReader.tips`."""
+        await self._checkpoint()
+        asked = [stream for stream in streams if is_storable_name(stream)]
+        found: dict[object, object] = {}
+        for begin in range(0, len(asked), _SLICE):
+            if begin:
+                await self._checkpoint()
+            page = asked[begin : begin + _SLICE]
+            places = next(places for places in _TIPS if places >= len(page))
+            values = (*page, *[""] * (places - len(page)))
+            found.update(cast("_Tips", await self.query(_TIPS[places], values)))
+        return tuple(cast("int", found.get(stream, 0)) for stream in streams)
 
     async def list(self, prefix: str = "") -> tuple[StreamInfo, ...]:
         """Return the index rows of all streams whose id begins with `prefix`, ordered by id."""

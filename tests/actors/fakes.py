@@ -101,6 +101,11 @@ class FaultLog:
         self._check_open()
         return await self._log.info(stream)
 
+    async def tips(self, streams: Sequence[str]) -> tuple[int, ...]:
+        """Read tips of the log underneath."""
+        self._check_open()
+        return await self._log.tips(streams)
+
     async def list(self, prefix: str = "") -> tuple[StreamInfo, ...]:
         """Read the index of the log underneath."""
         self._check_open()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 import trio
@@ -11,11 +12,11 @@ from trio.testing import MockClock
 
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.clock import SystemClock
-from affidavit.actors.errors import LogClosed
+from affidavit.actors.errors import RunParked
 from affidavit.actors.goal import GoalKey, GoalStatus
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.session import open_session
-from affidavit.actors.timer import DEFAULT_POLL, DEFAULT_STREAM_POLL, Timer, open_timer
+from affidavit.actors.timer import DEFAULT_POLL, Timer, open_timer
 from tests.actors.runtimes import RUN, SPEC, FakeRuntime
 
 
@@ -77,7 +78,7 @@ async def test_a_visit_that_hangs_delays_nobody_and_ends_when_its_member_is_drop
     before = tasks()
     await trio.sleep(10.5 * DEFAULT_POLL)
     assert hung == 1
-    assert len(seen) >= 9
+    assert len(seen) >= 8
     assert tasks() <= before + 2, "rounds do not pile up behind the visit that hangs"
     timer.goals.drop("a")
     await trio.testing.wait_all_tasks_blocked()
@@ -104,32 +105,23 @@ async def test_a_visit_that_is_cancelled_does_not_take_its_round_with_it(
     assert seen == ["b"]
 
 
-async def test_the_floor_asks_a_log_that_can_tell_before_it_visits_anyone(autojump_clock: MockClock) -> None:
-    """Nothing was written: nobody is visited. It cannot be told: everybody is."""
+async def test_a_round_that_is_slow_and_not_stuck_comes_to_everybody(
+    timer: Timer, autojump_clock: MockClock
+) -> None:
+    """It takes many beats, and no other is begun beside it that would start again with the first."""
+    seen: list[int] = []
 
-    class Versioned(MemoryLog):  # type: ignore[misc]  # a test may add to what is final
-        number = 0
+    def slow(number: int) -> Callable[[], Awaitable[None]]:
+        async def visit() -> None:
+            await trio.sleep(0.9 * DEFAULT_POLL)
+            seen.append(number)
 
-        async def version(self) -> int:
-            if self.number < 0:
-                raise LogClosed("closed by the test")
-            return self.number
+        return visit
 
-    log, seen = Versioned(), []
-
-    async def visit() -> None:
-        seen.append(log.number)
-
-    async with open_timer(log, SystemClock()) as timer:
-        timer.floor.enrol("a", visit)
-        await trio.sleep(1)
-        assert seen == [0]
-        log.number = 1
-        await trio.sleep(1)
-        assert seen == [0, 1]
-        log.number = -1
-        await trio.sleep(2.5 * DEFAULT_STREAM_POLL)
-        assert len(seen) >= 4
+    for number in range(10):
+        timer.goals.enrol(number, slow(number))
+    await trio.sleep(20 * DEFAULT_POLL)
+    assert seen[:15] == [*range(10), *range(5)]
 
 
 async def test_an_idle_session_has_no_task_and_no_timer(timer: Timer, autojump_clock: MockClock) -> None:
@@ -190,4 +182,30 @@ async def test_a_goal_whose_runtime_tells_is_not_asked_until_it_has_told(
         assert await session.wait() == "all settled"
         assert trio.current_time() - told <= DEFAULT_POLL + 0.001
     runtime.changed()
+    assert len(timer.goals) == 0
+
+
+async def test_a_goal_whose_runtime_does_not_tell_is_asked_at_every_beat_until_it_is_let_go(
+    timer: Timer, autojump_clock: MockClock
+) -> None:
+    """A parked goal is asked no more; one that is taken up again in the same session is."""
+
+    class Counting(Telling):  # type: ignore[misc]  # a test may add to what is final
+        tell = None  # type: ignore[assignment]  # so that it does not offer to
+
+    runtime = Counting()
+    async with open_session(MemoryLog(), MemoryBus(), id=RUN, timer=timer) as session:
+        await session.submit(runtime, SPEC)
+        await trio.sleep(10.5 * DEFAULT_POLL)
+        assert runtime.asked == 10
+        runtime.current = replace(runtime.current, active=False)
+        with pytest.raises(RunParked):
+            await session.wait()
+        asked = runtime.asked
+        await trio.sleep(1)
+        assert (runtime.asked, len(timer.goals)) == (asked, 0)
+        await session.resume(runtime, GoalKey(RUN))
+        await trio.sleep(2.5 * DEFAULT_POLL)
+        assert runtime.asked == asked + 2
+        runtime.converge()
     assert len(timer.goals) == 0

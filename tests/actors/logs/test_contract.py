@@ -123,6 +123,18 @@ async def test_index_values_are_set_left_and_reset(log: Log) -> None:
     assert await log.info("a") == StreamInfo("a", 4, terminal_seq=0, sealed_size=2)
 
 
+async def test_tips_of_many_streams_come_in_the_order_asked(log: Log) -> None:
+    """However many there are; 0 for one that has no events or can have none, and twice for one that is named twice."""
+    await log.append([Entry(f"s{number}", 0, (b"x",) * (number + 1)) for number in range(300)])
+    names = [f"s{number}" for number in range(300)]
+    assert await log.tips(names) == tuple(range(1, 301))
+    assert await log.tips(names[::-1]) == tuple(range(300, 0, -1))
+    assert await log.tips(["s4", "unknown", "", "\ud800", "s4", "s"]) == (5, 0, 0, 0, 5, 0)
+    assert await log.tips([]) == ()
+    for number in (2, 3, 16, 17, 256, 257):
+        assert await log.tips(names[:number]) == tuple(range(1, number + 1))
+
+
 async def test_what_append_returned_is_there_to_read_at_once(log: Log) -> None:
     """When append returns, a read by anyone finds the rows and the index row."""
     for seq in range(10):

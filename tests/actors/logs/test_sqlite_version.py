@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -70,6 +70,9 @@ class _Counted:
 
     async def info(self, stream: str) -> StreamInfo | None:
         return await self._log.info(stream)
+
+    async def tips(self, streams: Sequence[str]) -> tuple[int, ...]:
+        return await self._log.tips(streams)
 
     async def list(self, prefix: str = "") -> tuple[StreamInfo, ...]:
         return await self._log.list(prefix)
