@@ -162,7 +162,10 @@ class ChainFold:
             ).at(index)
         elif seq <= self._last_seq:
             raise VerificationError(
-                FailureCode.CHAIN_NON_MONOTONIC_SEQ, f"seq {seq} follows {self._last_seq}", actual=seq
+                FailureCode.CHAIN_NON_MONOTONIC_SEQ,
+                f"seq {seq} follows {self._last_seq}",
+                expected=f"above {self._last_seq}",
+                actual=seq,
             ).at(index)
         if seq != self._last_seq + 1 and not (begins and self._is_part):
             self.findings.add(
@@ -170,16 +173,17 @@ class ChainFold:
             )
 
 
-def verify_events(events: Iterable[bytes]) -> VerifiedEvents:
+def verify_events(events: Iterable[bytes], *, max_depth: int = cbor.DEFAULT_MAX_DEPTH) -> VerifiedEvents:
     """Check the structure of events that carry no signature (tier L1).
 
     Args:
         events: The exact bytes of each event, in order.
+        max_depth: How many containers an event may nest.
 
     Raises:
         VerificationError: `enc.*` or `chain.*`.
     """
-    chain = ChainFold()
+    chain = ChainFold(max_depth=max_depth)
     for data in events:
         chain.add(data)
     return chain.finish()

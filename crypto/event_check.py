@@ -103,7 +103,12 @@ def examine_event(data: bytes, *, max_bytes: int, max_depth: int) -> CheckedEven
 
 def too_long(length: int, max_bytes: int) -> VerificationError:
     """Return the refusal of an event that is longer than allowed."""
-    return VerificationError(FailureCode.ENC_DECODE, f"an event of {length} bytes exceeds {max_bytes}")
+    return VerificationError(
+        FailureCode.ENC_DECODE,
+        f"an event of {length} bytes exceeds {max_bytes}",
+        expected=max_bytes,
+        actual=length,
+    )
 
 
 def _judge(parsed: Parsed) -> CheckedEvent:
@@ -116,7 +121,12 @@ def _judge(parsed: Parsed) -> CheckedEvent:
     if fields["actor"] not in ACTORS:
         raise VerificationError(FailureCode.ENC_INVALID_ACTOR, f"no actor {fields['actor'][:80]!r}")
     if fields["seq"] < 1:
-        raise VerificationError(FailureCode.CHAIN_NON_MONOTONIC_SEQ, f"seq {fields['seq']} is below 1")
+        raise VerificationError(
+            FailureCode.CHAIN_NON_MONOTONIC_SEQ,
+            f"seq {fields['seq']} is below 1",
+            expected="1 or above",
+            actual=fields["seq"],
+        )
     return CheckedEvent(fields, has_floats=parsed.floats > 0)
 
 

@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from affidavit.crypto import cbor
 from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.checkpoint import Checkpoint, open_checkpoint
 from affidavit.crypto.container import FieldType, read_closed_map
 from affidavit.crypto.event import Envelope, decode_event
 from affidavit.crypto.failures import FailureCode, VerificationError
+from affidavit.crypto.findings import Finding
 from affidavit.crypto.hashing import leaf_hash
 from affidavit.crypto.keyring import Keyring, Trust
 from affidavit.crypto.proofs import require_path_shape, verify_inclusion
+from affidavit.crypto.validity import of_event
 
 _FIELDS: Final = {
     "size": FieldType.UINT,
@@ -33,6 +36,7 @@ class VerifiedEventProof:
         checkpoint: The signed origin, size and root.
         kid: The key id that signed.
         trust: Where trust in the key comes from.
+        findings: What was noticed without refusing.
     """
 
     envelope: Envelope
@@ -41,6 +45,7 @@ class VerifiedEventProof:
     checkpoint: Checkpoint
     kid: bytes
     trust: Trust
+    findings: tuple[Finding, ...] = ()
 
     @property
     def size(self) -> int:
@@ -78,12 +83,15 @@ def encode_event_proof(
     )
 
 
-def verify_event_proof(data: bytes, keyring: Keyring) -> VerifiedEventProof:
+def verify_event_proof(
+    data: bytes, keyring: Keyring, *, max_depth: int = cbor.DEFAULT_MAX_DEPTH
+) -> VerifiedEventProof:
     """Verify the proof of one event: container, checkpoint, size, index, path length, event, path.
 
     Args:
         data: The proof, and nothing more.
         keyring: The keys trusted.
+        max_depth: How many containers the event may nest.
 
     Raises:
         VerificationError: With the code of the first check that fails.
@@ -100,6 +108,14 @@ def verify_event_proof(data: bytes, keyring: Keyring) -> VerifiedEventProof:
             actual=size,
         )
     require_path_shape(index, size, path)
-    envelope = decode_event(canonical)
+    envelope = decode_event(canonical, max_depth=max_depth)
     verify_inclusion(leaf_hash(canonical), index, size, path, opened.checkpoint.root)
-    return VerifiedEventProof(envelope, canonical, index, opened.checkpoint, opened.kid, opened.trust)
+    return VerifiedEventProof(
+        envelope,
+        canonical,
+        index,
+        opened.checkpoint,
+        opened.kid,
+        opened.trust,
+        of_event(keyring, opened.kid, envelope.time),
+    )

@@ -1,11 +1,11 @@
-"""What a verifier noticed without refusing: counted, with the first few places, so no record floods it."""
+"""What a verifier noticed without refusing: counted, with the first hundred places of a kind, so no record floods it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, final
 
-PLACES: Final = 10  # how many a finding names
+PLACES: Final = 100  # how many a finding names
 
 
 class FindingKind(StrEnum):
@@ -30,13 +30,15 @@ class Finding:
         kind: What it is, by its stable name.
         detail: One plain sentence.
         count: How often it was seen.
-        seqs: Where it was first seen, at most ten places; empty for a finding about the whole.
+        seqs: Where it was first seen, at most a hundred places; empty for a finding about the whole.
+        ids: Which call, check or version each of these places is about; empty for a kind that has none.
     """
 
     kind: FindingKind
     detail: str
     count: int = 1
     seqs: tuple[int, ...] = ()
+    ids: tuple[int, ...] = ()
 
 
 @final
@@ -44,24 +46,42 @@ class Finding:
 class Findings:
     """Collects findings, the first detail of a kind standing for all of it."""
 
-    _found: dict[FindingKind, tuple[str, int, list[int]]] = field(default_factory=dict)
+    _found: dict[FindingKind, tuple[str, int, list[int], list[int]]] = field(default_factory=dict)
 
-    def add(self, kind: FindingKind, detail: str, seqs: Iterable[int] = (), *, count: int = 1) -> None:
-        """Note that a kind was seen once more, or `count` times, at the seqs where there are any."""
-        first, before, places = self._found.get(kind, (detail, 0, []))
+    def add(
+        self,
+        kind: FindingKind,
+        detail: str,
+        seqs: Iterable[int] = (),
+        *,
+        ids: Iterable[int] = (),
+        count: int = 1,
+    ) -> None:
+        """Note that a kind was seen once more, or `count` times.
+
+        Args:
+            kind: What was seen.
+            detail: One plain sentence; that of the first of its kind stands.
+            seqs: Where, where there are places.
+            ids: What each place is about, where the kind has ids.
+            count: How often.
+        """
+        first, before, places, abouts = self._found.get(kind, (detail, 0, [], []))
         if len(places) < PLACES:
             places.extend(seqs)
+            abouts.extend(ids)
             del places[PLACES:]
-        self._found[kind] = (first, before + count, places)
+            del abouts[PLACES:]
+        self._found[kind] = (first, before + count, places, abouts)
 
     def join(self, later: Iterable[Finding]) -> None:
         """Note what was found in the part of the record that follows."""
         for finding in later:
-            self.add(finding.kind, finding.detail, finding.seqs, count=finding.count)
+            self.add(finding.kind, finding.detail, finding.seqs, ids=finding.ids, count=finding.count)
 
     def all(self) -> tuple[Finding, ...]:
         """Return what was collected, in the order in which the kinds first appeared."""
         return tuple(
-            Finding(kind, detail, count, tuple(places))
-            for kind, (detail, count, places) in self._found.items()
+            Finding(kind, detail, count, tuple(places), tuple(ids))
+            for kind, (detail, count, places, ids) in self._found.items()
         )

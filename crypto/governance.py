@@ -6,12 +6,16 @@ It reads only the record: that the events describe what happened rests on the ru
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import final
+from typing import Final, final
 
 from affidavit.crypto.failures import FailureCode, VerificationError
 from affidavit.crypto.findings import PLACES, Finding, FindingKind, Findings
-from affidavit.crypto.governance_state import Calls, GroundTruth
+from affidavit.crypto.governance_state import Calls, GroundTruth, Unfounded
 from affidavit.crypto.governance_steps import CHECK, CLAIM, END, NOT_JUDGED, REJECT, START, Step
+
+_NAMED: Final = 10  # how many further claims without a ground a refusal names
+# The two values that disagree where a rule is broken.
+_ADMITTED, _REFUSED, _RAN = "admitted before", "refused", "ran"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +81,29 @@ class GovernanceFold:
         count, first = self._calls.open_count, self._calls.first_open()
         if not count:
             return
-        which = f", the first of them call {next(iter(first))}" if first else ""
-        detail = f"{count} calls were admitted and have no end on the record{which}"
-        if count == 1 and first:
-            detail = f"call {next(iter(first))} was admitted and has no end on the record"
-        self._findings.add(FindingKind.OPEN_CALL, detail, islice(first.values(), PLACES), count=count)
+        detail = f"{count} calls were admitted and have no end on the record"
+        if count == 1:
+            detail = "a call was admitted and has no end on the record"
+        self._findings.add(
+            FindingKind.OPEN_CALL,
+            detail,
+            islice(first.values(), PLACES),
+            ids=islice(first, PLACES),
+            count=count,
+        )
 
     def _unfounded(self) -> VerificationError | None:
-        first = self._truth.first_unfounded()
-        if self._nameless_claim is not None and (first is None or self._nameless_claim < first[0]):
-            return _unfounded(self._nameless_claim, "a success is claimed that names no check")
-        if first is None:
+        found = self._truth.unfounded(_NAMED + 1)
+        nameless, count = self._nameless_claim, self._truth.unfounded_count
+        if nameless is not None and (not found or nameless < found[0].place):
+            detail = "a success is claimed that names no check" + _also(found[:_NAMED], count)
+            return _unfounded(nameless, detail, "no check named")
+        if not found:
             return None
+        index, check, failed = found[0]
+        detail = f"a success is claimed that rests on check {check}, which never passed"
         return _unfounded(
-            first[0], f"a success is claimed that rests on check {first[1]}, which never passed"
+            index, detail + _also(found[1:], count - 1), "failed" if failed else "not on the record"
         )
 
     def _start(self, step: Step) -> None:
@@ -104,7 +117,10 @@ class GovernanceFold:
         self._counts["refused"] += 1
         if call is not None and self._calls.refuse(call) and self._late_denial is None:
             self._late_denial = VerificationError(
-                FailureCode.GOV_ADMISSION_DENIED_BUT_EXECUTED, f"call {call} ran and was refused"
+                FailureCode.GOV_ADMISSION_DENIED_BUT_EXECUTED,
+                f"call {call} ran and was refused",
+                expected=_REFUSED,
+                actual=_RAN,
             ).at(index)
 
     def _end(self, step: Step) -> None:
@@ -117,18 +133,25 @@ class GovernanceFold:
                 FailureCode.GOV_UNADMITTED_ACTION,
                 "an action with no call number ended without an earlier admission",
                 index,
+                (_ADMITTED, "no call number"),
             )
         elif calls.end(call):
             return
         elif call in calls.ended:
-            self._findings.add(FindingKind.REPEATED_END, f"call {call} has more than one end", [seq])
+            self._findings.add(FindingKind.REPEATED_END, "a call has more than one end", [seq], ids=[call])
         elif call in calls.refused_started:
             self._fail(
-                FailureCode.GOV_ADMISSION_DENIED_BUT_EXECUTED, f"call {call} was refused and ran", index
+                FailureCode.GOV_ADMISSION_DENIED_BUT_EXECUTED,
+                f"call {call} was refused and ran",
+                index,
+                (_REFUSED, _RAN),
             )
         else:
             self._fail(
-                FailureCode.GOV_UNADMITTED_ACTION, f"call {call} ended without an earlier admission", index
+                FailureCode.GOV_UNADMITTED_ACTION,
+                f"call {call} ended without an earlier admission",
+                index,
+                (_ADMITTED, _REFUSED if calls.was_refused(call) else "not on the record"),
             )
 
     def _check(self, step: Step) -> None:
@@ -136,8 +159,9 @@ class GovernanceFold:
         if check is not None and self._truth.check(check, passed=passed):
             self._findings.add(
                 FindingKind.CONTRADICTING_CHECKS,
-                f"check {check} is recorded as failed and as passed",
+                "a check is recorded as failed and as passed",
                 [seq],
+                ids=[check],
             )
 
     def _claim(self, step: Step) -> None:
@@ -153,16 +177,28 @@ class GovernanceFold:
         self._counts["not_judged"] += 1
         self._findings.add(
             FindingKind.NOT_JUDGED,
-            f"schema version {version} is unknown here: the event was not judged",
+            "an event's schema version is unknown here: it was not judged",
             [seq],
+            ids=[] if version is None else [version],
         )
 
-    def _fail(self, code: FailureCode, detail: str, index: int) -> None:
-        self._fault = VerificationError(code, detail).at(index)
+    def _fail(self, code: FailureCode, detail: str, index: int, values: tuple[str, str]) -> None:
+        expected, actual = values
+        self._fault = VerificationError(code, detail, expected=expected, actual=actual).at(index)
 
 
-def _unfounded(index: int, detail: str) -> VerificationError:
-    return VerificationError(FailureCode.SHALLOW_NO_GROUND_TRUTH, detail).at(index)
+def _unfounded(index: int, detail: str, actual: str) -> VerificationError:
+    return VerificationError(
+        FailureCode.SHALLOW_NO_GROUND_TRUTH, detail, expected="a check that passed", actual=actual
+    ).at(index)
+
+
+def _also(others: list[Unfounded], count: int) -> str:
+    if not count:
+        return ""
+    named = ", ".join(f"check {other.check} (event {other.place + 1})" for other in others)
+    more = f" and {count - len(others)} more" if count > len(others) else ""
+    return f"; nor did these pass, on which successes rest: {named}{more}"
 
 
 _RULES = {

@@ -4,7 +4,8 @@ Every number is in exactly one place at a time, and packed: a hostile record of 
 bytes a number, an honest one that counts up next to nothing.
 """
 
-from typing import Final, final
+from heapq import nsmallest
+from typing import Final, NamedTuple, final
 
 from affidavit.crypto.packed_ids import IdSet, PackedMap
 
@@ -76,6 +77,10 @@ class Calls:
             self._refused.add(call)
         return ended
 
+    def was_refused(self, call: int) -> bool:
+        """Return whether a call was refused and never admitted."""
+        return call in self._refused
+
     def first_open(self) -> dict[int, int]:
         """Return the calls that are open longest, each with the seq of its admission, in that order.
 
@@ -89,6 +94,14 @@ class Calls:
         self.open_count -= 1
         self._first_open.pop(call, None)
         return True
+
+
+class Unfounded(NamedTuple):
+    """A claim of success without a check that passed: its place, the check, and whether that is known to have failed."""
+
+    place: int
+    check: int
+    failed: bool
 
 
 @final
@@ -131,6 +144,12 @@ class GroundTruth:
         if check not in self._passed and check not in self._both and self._owed.get(check) is None:
             self._owed.put(check, index << 1 | self._failed.discard(check))
 
-    def first_unfounded(self) -> tuple[int, int] | None:
-        """Return the index of the first claim that rests on no passed check, and the check; None for none."""
-        return min(((index >> 1, check) for check, index in self._owed.items()), default=None)
+    @property
+    def unfounded_count(self) -> int:
+        """How many checks have not passed that a success rests on."""
+        return len(self._owed)
+
+    def unfounded(self, limit: int) -> list[Unfounded]:
+        """Return the checks that have not passed and that a success rests on, at most `limit` of them, first claims first."""
+        claims = ((mark >> 1, check, bool(mark & 1)) for check, mark in self._owed.items())
+        return [Unfounded(*claim) for claim in nsmallest(limit, claims)]

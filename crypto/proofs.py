@@ -40,10 +40,18 @@ def require_path_shape(index: int, size: int, path: Sequence[bytes]) -> None:
     wanted = inclusion_length(index, size)
     if len(path) < wanted:
         raise VerificationError(
-            FailureCode.MERKLE_MISSING_NODE, f"a path of {len(path)} nodes where the tree needs {wanted}"
+            FailureCode.MERKLE_MISSING_NODE,
+            f"a path of {len(path)} nodes where the tree needs {wanted}",
+            expected=wanted,
+            actual=len(path),
         )
     if len(path) > wanted:
-        raise VerificationError(_INCLUSION, f"a path of {len(path)} nodes where the tree has {wanted}")
+        raise VerificationError(
+            _INCLUSION,
+            f"a path of {len(path)} nodes where the tree has {wanted}",
+            expected=wanted,
+            actual=len(path),
+        )
     _require_width(path, _INCLUSION)
 
 
@@ -100,12 +108,26 @@ def verify_consistency_path(
     Raises:
         VerificationError: `merkle.consistency_invalid`.
     """
-    if not 0 < old_size <= new_size:
-        raise VerificationError(_CONSISTENCY, f"size {new_size} does not extend size {old_size}")
+    if old_size < 1:
+        raise VerificationError(
+            _CONSISTENCY,
+            "that a tree extends the empty one shows nothing",
+            expected="1 or above",
+            actual=old_size,
+        )
+    if new_size < old_size:
+        raise VerificationError(
+            _CONSISTENCY,
+            f"size {new_size} does not extend size {old_size}",
+            expected=f"{old_size} or above",
+            actual=new_size,
+        )
     _require_width(path, _CONSISTENCY)
     if old_size == new_size:
         if path:
-            raise VerificationError(_CONSISTENCY, "a path between equal sizes has no nodes")
+            raise VerificationError(
+                _CONSISTENCY, "a path between equal sizes has no nodes", expected=0, actual=len(path)
+            )
         _require_equal(new_root, old_root, "two trees of one size have different roots")
         return new_root
     old_found, new_found = _roots_from_consistency(old_size, new_size, old_root, path)
@@ -144,7 +166,9 @@ def _roots_from_consistency(
 def _require_width(path: Sequence[bytes], code: FailureCode) -> None:
     for node in path:
         if len(node) != HASH_SIZE:
-            raise VerificationError(code, f"a hash of {len(node)} bytes")
+            raise VerificationError(
+                code, f"a hash of {len(node)} bytes", expected=HASH_SIZE, actual=len(node)
+            )
 
 
 def _require_equal(expected: bytes, actual: bytes, detail: str) -> None:

@@ -19,6 +19,7 @@ from affidavit.crypto.keyring import Keyring, Trust
 from affidavit.crypto.merkle import Frontier
 from affidavit.crypto.record_part import Checks, Part, PartFold, pieces
 from affidavit.crypto.record_verdict import VerifiedRun, not_checked
+from affidavit.crypto.validity import of_record
 
 
 @final
@@ -213,14 +214,4 @@ def _signer_findings(
             FindingKind.ORIGIN_DIFFERS,
             f"the signed origin is {opened.checkpoint.origin!r}, the stream is {chain.stream!r}",
         )
-    entry = keyring.entry(opened.kid)
-    if entry is not None and entry.valid_from is not None and chain.last_time < entry.valid_from:
-        findings.add(
-            FindingKind.KEY_NOT_YET_VALID, "the last time that the record claims is before its key's validity"
-        )
-    if entry is not None and entry.valid_until is not None and chain.last_time > entry.valid_until:
-        findings.add(
-            FindingKind.KEY_NO_LONGER_VALID,
-            "the last time that the record claims is after its key's validity",
-        )
-    return findings.all()
+    return (*findings.all(), *of_record(keyring, opened.kid, chain.last_time))

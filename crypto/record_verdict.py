@@ -13,6 +13,7 @@ from affidavit.crypto.keyring import Trust
 WENT_ON: Final = "whether the run went on after this seal"
 THE_WORLD: Final = "whether the events describe what happened: that rests on the runtime that wrote them"
 WHOSE_KEY: Final = "whose key it is: the key id only spells out its own key, which is in no keyring given"
+UNTIMED: Final = "whether the key was valid when it signed: nothing in it tells when that was"
 SIGNATURE: Final = "who vouches for it: no signature was checked (L2)"
 RULES: Final = "whether actions were admitted and successes rest on checks (L4)"
 

@@ -51,7 +51,8 @@ def decode_part(data: bytes) -> Part:
 
 def _chain(chain: ChainPart) -> list[Any]:
     findings: list[Any] = [
-        [str(found.kind), found.detail, found.count, list(found.seqs)] for found in chain.findings
+        [str(found.kind), found.detail, found.count, list(found.seqs), list(found.ids)]
+        for found in chain.findings
     ]
     return [chain.stream, chain.count, chain.first_seq, chain.last_seq, chain.last_time, findings]
 
@@ -60,7 +61,8 @@ def _read_chain(
     stream: str, count: int, first_seq: int, last_seq: int, last_time: int, findings: list[Any]
 ) -> ChainPart:
     found = tuple(
-        Finding(FindingKind(kind), detail, times, tuple(seqs)) for kind, detail, times, seqs in findings
+        Finding(FindingKind(kind), detail, times, tuple(seqs), tuple(ids))
+        for kind, detail, times, seqs, ids in findings
     )
     return ChainPart(stream, count, first_seq, last_seq, last_time, found)
 

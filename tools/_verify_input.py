@@ -1,6 +1,7 @@
 """What `verify` reads: artifact files, keyrings and key arguments, each refused in one sentence.
 
-Only regular files are read, and no more of one than an artifact of its kind can need. Nothing is written.
+Regular files are read, and no more of one than an artifact of its kind can need; of pipes only standard input, and only where
+it is named, so that nothing waits for a writer by mistake. Nothing is written.
 """
 
 import os
@@ -9,23 +10,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from affidavit.crypto import cbor_heads as heads
+from affidavit.crypto.byte_source import Read
 from affidavit.crypto.event_form import MAX_EVENT_BYTES
 from affidavit.crypto.failures import AffidavitError, ProducerError, VerificationError
 from affidavit.crypto.key_forms import read_public_key
 from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.keyring_file import parse_keyring
 from affidavit.crypto.keys import DID_KEY_PREFIX, VerifyingKey, parse_did_key
+from affidavit.tools._verify_worker import reader_at
 
 KEYRING_VARIABLE: Final = "AFFIDAVIT_KEYRING"
+STANDARD_INPUT: Final = "-"
 _PEEK_BYTES: Final = 1 << 16
 # An event, two checkpoints at most, and the nodes of a path.
 _MAX_PROOF_BYTES: Final = MAX_EVENT_BYTES + (1 << 18)
 _MAX_KEY_FILE_BYTES: Final = 1 << 20
 _MAX_DEPTH: Final = 64
+# What a record of unknown length is taken to have: its end is where the input ends.
+_ENDLESS: Final = 1 << 62
 
 
 class InputError(AffidavitError):
@@ -64,45 +71,71 @@ class Artifact:
         name: As it was given.
         kind: What it is.
         data: All of it that an artifact of its kind can need; empty for a run, which is read as it is checked.
-        descriptor: The open file.
-        size: How many bytes it had when it was opened.
+        read: Reads it once, from its first byte on.
+        size: How many bytes it had when it was opened; None where that is not known before its end.
+        descriptor: The open file, where others can read it too; None for a pipe.
     """
 
     name: str
     kind: Kind
     data: bytes
-    descriptor: int
-    size: int
+    read: Read
+    size: int | None
+    descriptor: int | None
+
+    @property
+    def bound(self) -> int:
+        """How many bytes it has at most."""
+        return _ENDLESS if self.size is None else self.size
 
 
 @contextmanager
 def open_artifact(name: str, kind: Kind | None) -> Iterator[Artifact]:
-    """Open a file, and tell what it is where the caller did not say it; it is closed at the end of the block.
+    """Open a file, or standard input by the name `-`, and tell what it is where the caller did not say it.
 
     A file that cannot be an artifact is not read whole: a first part is enough to refuse it.
 
     Raises:
-        InputError: Where it is absent, not a regular file, or cannot be read.
+        InputError: Where it is absent, neither a regular file nor `-`, or cannot be read.
     """
-    descriptor = _open_regular(name)
+    descriptor = os.dup(0) if name == STANDARD_INPUT else _open_regular(name)
     try:
-        size = os.fstat(descriptor).st_size
-        first = os.pread(descriptor, _PEEK_BYTES, 0)
+        found = os.fstat(descriptor)
+        is_file = stat.S_ISREG(found.st_mode)
+        read = reader_at(descriptor, 0) if is_file else partial(os.read, descriptor)
+        first = _read_up_to(read, _PEEK_BYTES)
         kind = kind or tell_kind(first)
-        data = b"" if kind is Kind.RUN else _read_rest(descriptor, first, _limit(kind, first))
-        yield Artifact(name, kind, data, descriptor, size)
+        read = _continued(first, read)
+        data = b"" if kind is Kind.RUN else _read_up_to(read, _limit(kind, first))
+        yield Artifact(
+            name, kind, data, read, found.st_size if is_file else None, descriptor if is_file else None
+        )
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror}") from error
     finally:
         os.close(descriptor)
 
 
-def _read_rest(descriptor: int, first: bytes, limit: int) -> bytes:
-    blocks, total = [first], len(first)
-    while total < limit and (block := os.pread(descriptor, min(limit - total, 1 << 20), total)):
+def _read_up_to(read: Read, limit: int) -> bytes:
+    blocks, total = list[bytes](), 0
+    while total < limit and (block := read(min(limit - total, 1 << 20))):
         blocks.append(block)
         total += len(block)
     return b"".join(blocks)
+
+
+def _continued(first: bytes, read: Read) -> Read:
+    """Return a reader that gives what was read already once more, and goes on from there."""
+    left = first
+
+    def read_on(count: int) -> bytes:
+        nonlocal left
+        if not left:
+            return read(count)
+        block, left = left[:count], left[count:]
+        return block
+
+    return read_on
 
 
 def _limit(kind: Kind, first: bytes) -> int:
@@ -207,7 +240,12 @@ def _open_regular(name: str) -> int:
         return descriptor
     os.close(descriptor)
     what = "a directory" if stat.S_ISDIR(mode) else "a pipe, socket or device"
-    raise InputError(f"{name} is {what}, not a file")
+    hint = (
+        ""
+        if what == "a directory"
+        else "; to check what a program writes, name - and let it write to standard input"
+    )
+    raise InputError(f"{name} is {what}, not a file{hint}")
 
 
 def _say(error: AffidavitError) -> str:

@@ -19,10 +19,10 @@ class Progress:
     """The line for one file. Used as a block, at whose end the line is cleared."""
 
     def __init__(
-        self, total: int, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+        self, total: int | None, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Begin at nothing out of `total` bytes."""
-        self._total = max(total, 1)
+        """Begin at nothing out of `total` bytes; None where nobody knows how many there will be."""
+        self._total = total
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
         self._is_shown = False
@@ -42,8 +42,12 @@ class Progress:
         if self._next is None or (now := self._clock()) < self._next:
             return
         self._next, self._is_shown = now + _INTERVAL, True
-        share = min(done / self._total, 1.0)
-        filled = int(share * _WIDTH)
-        bar = "#" * filled + "." * (_WIDTH - filled)
-        self._stream.write(f"{_CLEAR}checking  [{bar}] {int(share * 100):3d}%")
+        self._stream.write(f"{_CLEAR}checking  {self._picture(done)}")
         self._stream.flush()
+
+    def _picture(self, done: int) -> str:
+        if self._total is None:
+            return f"{done >> 20:,} MiB"
+        share = min(done / max(self._total, 1), 1.0)
+        filled = int(share * _WIDTH)
+        return f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {int(share * 100):3d}%"

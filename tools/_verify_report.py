@@ -6,10 +6,11 @@ Text from a record is escaped before it reaches a terminal.
 import json
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Final
 
 from affidavit.crypto.failures import Tier
-from affidavit.crypto.findings import Finding
+from affidavit.crypto.findings import Finding, FindingKind
 from affidavit.crypto.governance import Governance
 from affidavit.crypto.keyring import Trust
 from affidavit.tools._verify_input import Kind
@@ -36,6 +37,13 @@ _WHAT: Final = {
 _ROW: Final = 64
 _ROWS: Final = 4
 _LONGEST: Final = _ROW * _ROWS
+_PLACES: Final = 5  # that the text names; JSON has a hundred
+_ABOUT: Final = {
+    FindingKind.OPEN_CALL: "call",
+    FindingKind.REPEATED_END: "call",
+    FindingKind.CONTRADICTING_CHECKS: "check",
+    FindingKind.NOT_JUDGED: "version",
+}
 _L1_OK: Final = "L1 ok: every event is canonical, of one stream, in order"
 
 
@@ -62,8 +70,10 @@ def as_json(verdict: Verdict) -> str:
             "size": verdict.size,
             "root": verdict.root,
             "kid": verdict.kid,
+            "key_name": verdict.key_name,
             "origin": verdict.origin,
             "complete": verdict.complete,
+            "before": None if verdict.before is None else asdict(verdict.before),
             "governance": _governance_json(verdict.governance),
             "findings": [_finding_json(finding) for finding in verdict.findings],
             "not_checked": list(verdict.not_checked),
@@ -82,6 +92,7 @@ def _finding_json(finding: Finding) -> dict[str, object]:
         "detail": finding.detail,
         "count": finding.count,
         "seqs": list(finding.seqs),
+        "ids": list(finding.ids),
     }
 
 
@@ -97,6 +108,9 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         yield from _row("file", name)
         yield f"  what         {_WHAT[verdict.kind]}"
         yield from _row("why", verdict.detail or "")
+        if verdict.expected is not None and verdict.actual is not None:
+            yield from _row("expected", verdict.expected)
+            yield from _row("found", verdict.actual)
         yield from _tiers_before(verdict)
         yield from _gaps(verdict)
         return
@@ -153,6 +167,14 @@ def _signed_lines(verdict: Verdict) -> Iterator[str]:
         yield f"  root         {verdict.root}"
         yield from _row("origin", verdict.origin or "")
         yield from _row("key id", verdict.kid or "")
+        if verdict.key_name is not None:
+            yield from _row("key name", f"{verdict.key_name} (in your keyring)")
+    if verdict.before is not None:
+        yield f"  root before  {verdict.before.root}"
+        if verdict.before.kid != verdict.kid:
+            yield from _row("key before", verdict.before.kid)
+        if verdict.before.key_name not in {None, verdict.key_name}:
+            yield from _row("named", f"{verdict.before.key_name} (in your keyring)")
     yield f"  trust        {_TRUST[verdict.trust]}"
 
 
@@ -167,8 +189,9 @@ def _tier_lines(verdict: Verdict) -> Iterator[str]:
             yield "L2 ok: the signature holds"
             yield "L3 ok: the path leads from the event to the signed root"
         case Kind.CONSISTENCY:
+            before = verdict.before.size if verdict.before else 0
             yield "L2 ok: both signatures hold"
-            yield f"L3 ok: the {verdict.size} events signed later extend the {verdict.before} signed earlier"
+            yield f"L3 ok: the {verdict.size} events signed later extend the {before} signed earlier"
         case Kind.RUN:
             yield _L1_OK
             if verdict.tier != Tier.L1:
@@ -195,10 +218,16 @@ def _tiers_before(verdict: Verdict) -> Iterator[str]:
 
 
 def _finding_text(finding: Finding) -> str:
-    where = (
-        f" (seq {', '.join(map(str, finding.seqs))}{', ...' if finding.count > len(finding.seqs) else ''})"
-    )
-    return finding.detail + (where if finding.seqs else "")
+    seqs, ids = finding.seqs[:_PLACES], finding.ids[:_PLACES]
+    if not seqs:
+        return finding.detail
+    if ids:
+        what = _ABOUT.get(finding.kind, "number")
+        where = ", ".join(f"{what} {number} at seq {seq}" for number, seq in zip(ids, seqs, strict=True))
+    else:
+        where = "seq " + ", ".join(map(str, seqs))
+    more = f", and {finding.count - len(seqs):,} more" if finding.count > len(seqs) else ""
+    return f"{finding.detail} ({where}{more})"
 
 
 def _gaps(verdict: Verdict) -> Iterator[str]:

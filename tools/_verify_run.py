@@ -1,8 +1,10 @@
 """A sealed run verified from its open file: in one process, or in several where it is large."""
 
 import os
+from dataclasses import dataclass
 from typing import Final
 
+from affidavit.crypto import cbor
 from affidavit.crypto.event_form import MAX_EVENT_BYTES
 from affidavit.crypto.failures import Tier
 from affidavit.crypto.keyring import Keyring
@@ -13,7 +15,6 @@ from affidavit.crypto.record_reader import RecordReader
 from affidavit.crypto.record_verdict import VerifiedRun
 from affidavit.tools._verify_input import Artifact
 from affidavit.tools._verify_progress import Progress
-from affidavit.tools._verify_worker import reader_at
 from affidavit.tools._verify_workers import Workers
 
 # What a second process takes to start is what one needs to check about a tenth of this.
@@ -27,21 +28,36 @@ def jobs_for(size: int, asked: int | None) -> int:
     return 2 if size >= _WORTH_TWO and len(os.sched_getaffinity(0)) > 1 else 1
 
 
-def verify_run_file(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int | None) -> VerifiedRun:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a verification.
+
+    Attributes:
+        keyring: The keys trusted.
+        tier: Where to stop.
+        jobs: How many processes check a run; None to choose by its size.
+        max_depth: How many containers an event may nest.
+    """
+
+    keyring: Keyring
+    tier: Tier = Tier.L4
+    jobs: int | None = None
+    max_depth: int = cbor.DEFAULT_MAX_DEPTH
+
+
+def verify_run_file(artifact: Artifact, asked: Asked) -> VerifiedRun:
     """Verify a sealed run, up to a tier, in memory that does not grow with it.
 
     Args:
         artifact: The open file.
-        keyring: The keys trusted.
-        tier: Where to stop.
-        jobs: How many processes; None to choose by size.
+        asked: How.
 
     Raises:
         VerificationError: With the code of the first check that fails.
         OSError: It cannot be read, or changed meanwhile.
     """
-    read, size = reader_at(artifact.descriptor, 0), artifact.size
-    with Progress(size) as progress:
+    read, size, tier, keyring = artifact.read, artifact.bound, asked.tier, asked.keyring
+    with Progress(artifact.size) as progress:
         done = 0
 
         def counted(count: int) -> bytes:
@@ -51,12 +67,14 @@ def verify_run_file(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int 
             progress.advance(done)
             return block
 
-        count = jobs_for(size, jobs)
-        if count == 1:
-            return verify_run(counted, size, keyring, tier=tier)
+        # What cannot be read twice is checked where it is read.
+        descriptor = artifact.descriptor
+        count = jobs_for(size, asked.jobs)
+        if count == 1 or descriptor is None:
+            return verify_run(counted, size, keyring, tier=tier, max_depth=asked.max_depth)
         reader = RecordReader(counted, size, max_event_bytes=MAX_EVENT_BYTES)
         fold = RecordFold(tier)
-        with Workers(artifact.descriptor, Checks.up_to(tier), count - 1) as workers:
+        with Workers(descriptor, Checks.up_to(tier, max_depth=asked.max_depth), count - 1) as workers:
             for part in workers.parts(reader):
                 fold.add(part)
         return conclude(reader, fold, keyring, tier)

@@ -5,20 +5,31 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from affidavit.crypto.chain import verify_events
-from affidavit.crypto.checkpoint import Checkpoint, verify_checkpoint
+from affidavit.crypto.checkpoint import VerifiedCheckpoint, verify_checkpoint
 from affidavit.crypto.consistency_proof import verify_consistency
 from affidavit.crypto.event_proof import verify_event_proof
 from affidavit.crypto.failures import FailureCode, Tier, VerificationError
 from affidavit.crypto.findings import Finding
 from affidavit.crypto.governance import Governance
 from affidavit.crypto.keyring import Keyring, Trust, show_kid
-from affidavit.crypto.record_verdict import THE_WORLD, WENT_ON, WHOSE_KEY
+from affidavit.crypto.record_verdict import THE_WORLD, UNTIMED, WENT_ON, WHOSE_KEY
+from affidavit.crypto.validity import is_bounded
 from affidavit.tools._verify_input import Artifact, Kind
-from affidavit.tools._verify_run import verify_run_file
+from affidavit.tools._verify_run import Asked, verify_run_file
 
 REBUILT: Final = "whether any events lead to this root: a checkpoint carries none"
 REST: Final = "the other events of the run, and whether they keep the rules (L4)"
 UNSIGNED: Final = "who vouches for it: events alone carry no signature (L2)"
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The earlier of two checkpoints; the names are those of `--json`."""
+
+    size: int
+    root: str
+    kid: str
+    key_name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +50,13 @@ class Verdict:
     size: int | None = None
     root: str | None = None
     kid: str | None = None
+    key_name: str | None = None
     origin: str | None = None
     complete: bool | None = None
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[str, ...] = ()
     governance: Governance | None = None
-    before: int | None = None
+    before: Earlier | None = None
     proved: str | None = None
 
     @property
@@ -53,14 +65,12 @@ class Verdict:
         return self.verdict == "accept"
 
 
-def judge(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int | None = None) -> Verdict:
+def judge(artifact: Artifact, asked: Asked) -> Verdict:
     """Return the verdict on one artifact other than bare events. Never raises for what it holds.
 
     Args:
         artifact: The artifact.
-        keyring: The keys trusted.
-        tier: Where to stop.
-        jobs: How many processes check a run; None to choose by its size.
+        asked: How it is to be checked.
 
     Raises:
         OSError: A run cannot be read to its end.
@@ -68,27 +78,28 @@ def judge(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int | None = N
     try:
         match artifact.kind:
             case Kind.CHECKPOINT:
-                return _checkpoint(artifact, keyring)
+                return _checkpoint(artifact, asked.keyring)
             case Kind.EVENT_PROOF:
-                return _event_proof(artifact, keyring)
+                return _event_proof(artifact, asked)
             case Kind.CONSISTENCY:
-                return _consistency(artifact, keyring)
+                return _consistency(artifact, asked.keyring)
             case _:
-                return _run(artifact, keyring, tier, jobs)
+                return _run(artifact, asked)
     except VerificationError as error:
         return _rejected(artifact.name, artifact.kind, error)
 
 
-def judge_events(names: Sequence[str], events: Iterable[bytes]) -> Verdict:
+def judge_events(names: Sequence[str], events: Iterable[bytes], max_depth: int) -> Verdict:
     """Return the verdict on files that together are one stream of events, one event in each (L1).
 
     Args:
         names: The files.
         events: What they hold, read as it is asked for; what reading raises comes out.
+        max_depth: How many containers an event may nest.
     """
     file = names[0] if len(names) == 1 else list(names) or None
     try:
-        found = verify_events(events)
+        found = verify_events(events, max_depth=max_depth)
     except VerificationError as error:
         return _rejected(file, Kind.EVENTS, error)
     return Verdict(
@@ -124,9 +135,9 @@ def _shown(value: object) -> str | None:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def _run(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int | None) -> Verdict:
-    found = verify_run_file(artifact, keyring, tier, jobs)
-    signed = found.checkpoint
+def _run(artifact: Artifact, asked: Asked) -> Verdict:
+    found = verify_run_file(artifact, asked)
+    signed, kid = found.checkpoint, found.kid
     return Verdict(
         artifact.name,
         artifact.kind,
@@ -136,7 +147,8 @@ def _run(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int | None) -> 
         events=found.chain.count,
         size=signed.size if signed else None,
         root=signed.root.hex() if signed else None,
-        kid=show_kid(found.kid) if found.kid is not None else None,
+        kid=None if kid is None else show_kid(kid),
+        key_name=None if kid is None else _name_of(kid, asked.keyring),
         origin=signed.origin if signed else None,
         complete=found.complete,
         findings=found.findings,
@@ -147,17 +159,20 @@ def _run(artifact: Artifact, keyring: Keyring, tier: Tier, jobs: int | None) -> 
 
 def _checkpoint(artifact: Artifact, keyring: Keyring) -> Verdict:
     found = verify_checkpoint(artifact.data, keyring)
-    return _signed(artifact, found.checkpoint, found.kid, found.trust, Tier.L2, (WENT_ON, REBUILT))
+    gaps = _open_questions(found.trust, keyring, found.kid, WENT_ON, REBUILT)
+    return _signed(artifact, found, keyring, Tier.L2, gaps)
 
 
-def _event_proof(artifact: Artifact, keyring: Keyring) -> Verdict:
-    found = verify_event_proof(artifact.data, keyring)
+def _event_proof(artifact: Artifact, asked: Asked) -> Verdict:
+    keyring = asked.keyring
+    found = verify_event_proof(artifact.data, keyring, max_depth=asked.max_depth)
     event = found.envelope
-    verdict = _signed(
-        artifact, found.checkpoint, found.kid, found.trust, Tier.L3, (WENT_ON, REST, THE_WORLD), events=1
-    )
+    signed = VerifiedCheckpoint(found.checkpoint, found.kid, found.trust)
+    gaps = _open_questions(found.trust, keyring, found.kid, WENT_ON, REST, THE_WORLD)
     return replace(
-        verdict,
+        _signed(artifact, signed, keyring, Tier.L3, gaps),
+        events=1,
+        findings=found.findings,
         proved=f"number {found.index + 1} of {found.size}: {event.type!r} by {event.actor}, seq {event.seq}"
         f" of stream {event.stream!r}",
     )
@@ -165,35 +180,48 @@ def _event_proof(artifact: Artifact, keyring: Keyring) -> Verdict:
 
 def _consistency(artifact: Artifact, keyring: Keyring) -> Verdict:
     found = verify_consistency(artifact.data, keyring)
-    after = found.after
-    before = found.before.checkpoint.size
-    return _signed(
-        artifact, after.checkpoint, after.kid, found.trust, Tier.L3, (WENT_ON, REBUILT), before=before
+    after, before = found.after, found.before
+    gaps = _open_questions(found.trust, keyring, after.kid, WENT_ON, REBUILT, others=(before.kid,))
+    earlier = Earlier(
+        before.checkpoint.size,
+        before.checkpoint.root.hex(),
+        show_kid(before.kid),
+        _name_of(before.kid, keyring),
     )
+    return replace(_signed(artifact, after, keyring, Tier.L3, gaps), trust=found.trust, before=earlier)
 
 
 def _signed(
     artifact: Artifact,
-    checkpoint: Checkpoint,
-    kid: bytes,
-    trust: Trust,
+    opened: VerifiedCheckpoint,
+    keyring: Keyring,
     tier: Tier,
     open_questions: tuple[str, ...],
-    *,
-    events: int | None = None,
-    before: int | None = None,
 ) -> Verdict:
     return Verdict(
         artifact.name,
         artifact.kind,
         "accept",
-        trust=trust,
+        trust=opened.trust,
         tier=tier,
-        events=events,
-        size=checkpoint.size,
-        root=checkpoint.root.hex(),
-        kid=show_kid(kid),
-        origin=checkpoint.origin,
-        not_checked=open_questions if trust is Trust.KEYRING else (*open_questions, WHOSE_KEY),
-        before=before,
+        size=opened.checkpoint.size,
+        root=opened.checkpoint.root.hex(),
+        kid=show_kid(opened.kid),
+        key_name=_name_of(opened.kid, keyring),
+        origin=opened.checkpoint.origin,
+        not_checked=open_questions,
     )
+
+
+def _open_questions(
+    trust: Trust, keyring: Keyring, kid: bytes, *always: str, others: tuple[bytes, ...] = ()
+) -> tuple[str, ...]:
+    gaps = always
+    if is_bounded(keyring, (kid, *others)):
+        gaps = (*gaps, UNTIMED)
+    return gaps if trust is Trust.KEYRING else (*gaps, WHOSE_KEY)
+
+
+def _name_of(kid: bytes, keyring: Keyring) -> str | None:
+    entry = keyring.entry(kid)
+    return entry.name or None if entry is not None else None

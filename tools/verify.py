@@ -11,16 +11,19 @@ from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
 from typing import Final, Never
 
+from affidavit.crypto.cbor import DEFAULT_MAX_DEPTH
 from affidavit.crypto.failures import Tier
 from affidavit.crypto.keyring import Trust
-from affidavit.tools._verify_input import InputError, Kind, load_keyring, open_artifact
+from affidavit.tools._verify_input import STANDARD_INPUT, InputError, Kind, load_keyring, open_artifact
 from affidavit.tools._verify_report import as_json, as_text, plain
+from affidavit.tools._verify_run import Asked
 from affidavit.tools._verify_verdict import Verdict, judge, judge_events
 
 ACCEPTED, REJECTED, MISUSE, SELF_CERTIFIED, INTERRUPTED = 0, 1, 2, 3, 130
 # The worst of several files decides: a rejection outweighs a file that could not be read.
 _GRAVITY: Final = (REJECTED, MISUSE, SELF_CERTIFIED)
 _MOST_JOBS: Final = 64
+_MOST_DEPTH: Final = 10_000
 # The lowest tier that says anything about a kind.
 _LOWEST: Final = {
     Kind.EVENTS: Tier.L1,
@@ -88,20 +91,22 @@ def _run(arguments: argparse.Namespace) -> int:
     kind = Kind(arguments.kind) if arguments.kind else None
     if not arguments.files and kind is not Kind.EVENTS:
         raise InputError("name at least one file; see affidavit verify --help")
+    if arguments.files.count(STANDARD_INPUT) > 1:
+        raise InputError("standard input can be read once: name - once")
     keyring = load_keyring(arguments.key, arguments.keyring, any_kid=arguments.any_kid)
-    tier = Tier(arguments.tier)
+    asked = Asked(keyring, Tier(arguments.tier), arguments.jobs, arguments.max_depth)
     if kind is Kind.EVENTS:
-        verdict = judge_events(arguments.files, _events(arguments.files))
+        verdict = judge_events(arguments.files, _events(arguments.files), asked.max_depth)
         return _say(verdict, as_one_json=arguments.json)
     codes = [ACCEPTED]
     for name in arguments.files:
         try:
             with open_artifact(name, kind) as artifact:
-                _require_tier(name, artifact.kind, tier)
+                _require_tier(name, artifact.kind, asked.tier)
                 if artifact.kind is Kind.EVENTS:
-                    verdict = judge_events([name], [artifact.data])
+                    verdict = judge_events([name], [artifact.data], asked.max_depth)
                 else:
-                    verdict = judge(artifact, keyring, tier, arguments.jobs)
+                    verdict = judge(artifact, asked)
         except InputError as error:
             _complain(error)
             codes.append(MISUSE)
@@ -120,6 +125,12 @@ def _events(names: Sequence[str]) -> Iterator[bytes]:
 def _jobs(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= _MOST_JOBS:
         raise argparse.ArgumentTypeError(f"a number from 1 to {_MOST_JOBS}")
+    return int(text)
+
+
+def _depth(text: str) -> int:
+    if not text.isdecimal() or not DEFAULT_MAX_DEPTH <= int(text) <= _MOST_DEPTH:
+        raise argparse.ArgumentTypeError(f"a number from {DEFAULT_MAX_DEPTH} to {_MOST_DEPTH}")
     return int(text)
 
 
@@ -149,13 +160,18 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="a record, proof, checkpoint or event")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="a record, proof, checkpoint or event; - reads one from standard input",
+    )
     parser.add_argument(
         "--key",
         action="append",
         default=[],
         metavar="KID=KEY",
-        help="trust KEY (64 hexadecimal digits, or a PEM or OpenSSH public key file) for this key id;"
+        help="trust KEY (64 hexadecimal digits, or a file with a PEM, OpenSSH or COSE_Key public key) for this key id;"
         " may be given several times",
     )
     parser.add_argument("--any-kid", action="store_true", help="take a --key without KID= for every key id")
@@ -176,6 +192,13 @@ def _parser() -> argparse.ArgumentParser:
         type=_jobs,
         metavar="N",
         help="check a run in N processes; by default in two where it is large",
+    )
+    parser.add_argument(
+        "--max-depth",
+        type=_depth,
+        default=DEFAULT_MAX_DEPTH,
+        metavar="N",
+        help=f"accept events nested N deep; by default {DEFAULT_MAX_DEPTH}",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object per file")
     return parser

@@ -254,6 +254,22 @@ def test_decision_12_validity_is_compared_with_the_last_claimed_time(
     assert all("claims" in finding.detail for finding in record.findings)
 
 
+def test_decision_12_an_event_proof_tells_no_more_than_its_event() -> None:
+    """An event later than its key's validity is reported; an earlier one is not, since the signature came after it."""
+    one = event(1)
+    proof = encode_event_proof(1, 0, one, [], checkpoint(tree([one])))
+    for bounds, found in (
+        ({"valid_until": TIME}, [FindingKind.KEY_NO_LONGER_VALID]),
+        ({"valid_until": TIME + 1}, []),
+        ({"valid_from": TIME + 2}, []),
+    ):
+        ring = Keyring()
+        ring.add(KID, KEY.public, valid_from=bounds.get("valid_from"), valid_until=bounds.get("valid_until"))
+        findings = verify_event_proof(proof, ring).findings
+        assert [finding.kind for finding in findings] == found
+        assert all("claims" in finding.detail for finding in findings)
+
+
 def test_decision_12_revocation_is_absolute() -> None:
     """Under a revoked key nothing verifies, whatever time it claims, and the detail says that and why."""
     file = {"key_id": KID.decode(), "public_key_hex": KEY.public.hex, "revoked": "left on a train"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from affidavit.crypto import governance_state
 from affidavit.crypto.failures import VerificationError
-from affidavit.crypto.findings import FindingKind
+from affidavit.crypto.findings import PLACES, FindingKind
 from affidavit.crypto.governance import GovernanceFold
 from affidavit.crypto.governance_steps import (
     CHECK,
@@ -164,10 +164,10 @@ def test_open_calls_are_counted_and_the_first_are_named() -> None:
         fold.take((END, 0, 9000 + call, call, False))
     (finding,) = fold.finish().findings
     assert (finding.kind, finding.count) == (FindingKind.OPEN_CALL, 5000 - 997)
-    assert finding.seqs == (1, 2, 3, *range(1001, 1008))
-    assert (
-        finding.detail == "4003 calls were admitted and have no end on the record, the first of them call 0"
-    )
+    # Of 1024 that are remembered, 3 and 24 are open still; each is named with its seq.
+    assert finding.ids == (0, 1, 2, *range(1000, 1024))
+    assert finding.seqs == tuple(call + 1 for call in finding.ids)
+    assert finding.detail == "4003 calls were admitted and have no end on the record"
 
 
 def test_open_calls_beyond_those_remembered_are_counted_still() -> None:
@@ -190,3 +190,53 @@ def test_an_unfounded_claim_names_its_check() -> None:
         with pytest.raises(VerificationError, match=said) as refusal:
             fold.finish()
         assert refusal.value.index == 1
+        assert "; nor did these pass, on which successes rest: check 8 (event 3)" in refusal.value.detail
+        assert refusal.value.expected == "a check that passed"
+        assert refusal.value.actual == ("failed" if number else "no check named")
+
+
+def test_many_unfounded_claims_are_counted_and_the_first_ten_named() -> None:
+    """The refusal is of the first in the record, whatever its number; the rest are not hidden behind it."""
+    fold = GovernanceFold()
+    for index in range(100):
+        fold.take((CLAIM, index, index + 1, 500 - index, False))
+    with pytest.raises(VerificationError) as refusal:
+        fold.finish()
+    assert (refusal.value.index, refusal.value.actual) == (0, "not on the record")
+    assert "rests on check 500, which never passed" in refusal.value.detail
+    assert "rest: check 499 (event 2), check 498 (event 3)," in refusal.value.detail
+    assert refusal.value.detail.endswith("check 490 (event 11) and 89 more")
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected", "actual"),
+    [
+        ([(REJECT, 7), (START, 7), (END, 7)], "refused", "ran"),
+        ([(START, 7), (END, 7), (REJECT, 7)], "refused", "ran"),
+        ([(REJECT, 7), (END, 7)], "admitted before", "refused"),
+        ([(END, 7)], "admitted before", "not on the record"),
+        ([(END, None)], "admitted before", "no call number"),
+    ],
+)
+def test_a_refusal_says_what_the_rule_needed_and_what_was_found(
+    rules: list[tuple[int, int | None]], expected: str, actual: str
+) -> None:
+    """Both values that disagree."""
+    fold = GovernanceFold()
+    for index, (rule, call) in enumerate(rules):
+        fold.take((rule, index, index + 1, call, False))
+    with pytest.raises(VerificationError) as refusal:
+        fold.finish()
+    assert (refusal.value.expected, refusal.value.actual) == (expected, actual)
+
+
+def test_every_call_of_a_finding_is_named_up_to_a_hundred() -> None:
+    """Which call, and where; beyond that the number is exact still."""
+    fold = folded([(START, False), (END, False), (END, False)], list(range(40, 190)))
+    (finding,) = fold.finish().findings
+    assert (finding.kind, finding.count) == (FindingKind.REPEATED_END, 150)
+    assert finding.ids == tuple(range(40, 140))
+    assert len(finding.seqs) == PLACES
+    fold = folded([(CHECK, False), (CHECK, True)], [3, 5])
+    (finding,) = fold.finish().findings
+    assert (finding.kind, finding.ids) == (FindingKind.CONTRADICTING_CHECKS, (3, 5))

@@ -232,10 +232,11 @@ def test_steps_without_a_number_are_inert() -> None:
 
 
 def test_findings_are_counted_and_never_flood() -> None:
-    """A thousand of one kind are one finding with the first ten places."""
+    """A thousand of one kind are one finding with the first hundred places, each with its call."""
     found = findings_of(steps(*[("dispatch.start", {"call": call}) for call in range(1000)]))
     assert found[FindingKind.OPEN_CALL].count == 1000
-    assert found[FindingKind.OPEN_CALL].seqs == tuple(range(1, 11))
+    assert found[FindingKind.OPEN_CALL].seqs == tuple(range(1, 101))
+    assert found[FindingKind.OPEN_CALL].ids == tuple(range(100))
 
 
 @pytest.mark.parametrize(

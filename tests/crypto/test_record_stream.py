@@ -150,7 +150,7 @@ def test_the_root_alone_says_nothing_of_the_events() -> None:
 def test_an_event_that_is_too_long_is_refused_in_its_turn() -> None:
     """It is passed over and not held; an event before it that is at fault is named first, the container before both."""
     limit: dict[str, Any] = {"max_event_bytes": 1000}
-    code = (FailureCode.ENC_DECODE, "event 8: an event of 5093 bytes exceeds 1000", 7, None, None)
+    code = (FailureCode.ENC_DECODE, "event 8: an event of 5093 bytes exceeds 1000", 7, 1000, 5093)
     assert len(event(8, payload={"text": "x" * 5000})) == 5093
     for check in (
         lambda data: verify_record(data, keyring(), **limit),

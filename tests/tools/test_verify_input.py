@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from affidavit.crypto.event_form import MAX_EVENT_BYTES
 from affidavit.tools import verify
 from affidavit.tools._verify_input import Kind, tell_kind
-from tests.crypto.samples import KEY, KID, events, sealed
+from tests.crypto.samples import KEY, KID, event, events, sealed
 from tests.environment import ROOT
 from tests.tools.test_verify import ARTIFACTS, KEY_ARGUMENT, Command, command, no_keyring_from_outside
 
@@ -141,17 +141,85 @@ def pem_of_key() -> bytes:
 
 
 def test_keys_are_given_in_every_documented_form(command: Command) -> None:
-    """KID= with digits, a PEM or an OpenSSH line; the same alone with `--any-kid`."""
+    """KID= with digits, a PEM, an OpenSSH line, a COSE_Key or a did:key; the same alone with `--any-kid`."""
     name = command.file(RUN)
     pem = command.file(pem_of_key(), "key.pem")
     line = command.file(KEY.public.to_openssh_public(), "key.pub")
-    for value in (KEY.public.hex, KEY.public.hex.upper(), pem, line):
+    cose = command.file(b"\xa4\x01\x01\x03\x32\x20\x06\x21\x58\x20" + KEY.public.raw, "key.cose")
+    did = command.file(KEY.public.did_key.encode() + b"\n", "key.did")
+    for value in (KEY.public.hex, KEY.public.hex.upper(), pem, line, cose, did):
         assert command.run("--key", f"{KID.decode()}={value}", name) == 0
         assert command.run("--any-kid", "--key", value, name) == 0
         assert command.run("--key", f"another={value}", name) == 1
+    broken = command.file(b"\xa1\x01\x01", "broken.cose")
+    assert command.run("--key", f"{KID.decode()}={broken}", name) == 2
     other = "00" * 31 + "03"
     assert command.run("--key", f"a=b={KEY.public.hex}", KEY_ARGUMENT, name) == 0
     assert command.run("--key", f"x={other}", name) in {1, 2}
+
+
+def piped(data: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the module with bytes that come through a pipe."""
+    command = [sys.executable, "-m", "affidavit.tools.verify", KEY_ARGUMENT, "--json", *arguments]
+    return subprocess.run(command, cwd=ROOT / "tests", input=data, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("kind", ARTIFACTS)
+def test_standard_input_is_read_where_it_is_named(command: Command, kind: str) -> None:
+    """Through a pipe or from a file, whatever it holds: the verdict is that on the file."""
+    data = ARTIFACTS[kind]
+    for broken in (data, data[:-1], data + b"x", b""):
+        done = piped(broken, "-")
+        told = command.run(KEY_ARGUMENT, "--json", command.file(broken))
+        (expected,) = command.objects()
+        (found,) = [json.loads(line) for line in done.stdout.splitlines()]
+        assert (done.returncode, done.stderr, found["file"]) == (told, b"", "-")
+        for value in ("kind", "verdict", "failure_code", "root", "size", "events"):
+            assert found[value] == expected[value]
+    with Path(command.file(data)).open("rb") as file:
+        same = subprocess.run(
+            [sys.executable, "-m", "affidavit.tools.verify", KEY_ARGUMENT, "-"],
+            cwd=ROOT / "tests",
+            stdin=file,
+            capture_output=True,
+            check=False,
+        )
+    assert (same.returncode, same.stderr) == (0, b"")
+
+
+def test_standard_input_beside_files(command: Command) -> None:
+    """It is one of several; named twice, it is misuse."""
+    name = command.file(RUN)
+    done = piped(ARTIFACTS["checkpoint"], name, "-")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["file"], one["kind"]) for one in found] == [(name, "run"), ("-", "checkpoint")]
+    assert done.returncode == 0
+    twice = piped(RUN, "-", "-")
+    assert (twice.returncode, twice.stdout) == (2, b"")
+    assert b"standard input can be read once" in twice.stderr
+
+
+def test_a_long_record_comes_through_a_pipe_in_little_memory(command: Command) -> None:
+    """It is not held, nor written anywhere, and more processes that are asked for are simply not used."""
+    program = (
+        "import re, sys; from affidavit.tools import verify; verify.main(sys.argv[1:]); "
+        "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
+    )
+
+    def peak(data: bytes) -> int:
+        done = subprocess.run(
+            [sys.executable, "-c", program, KEY_ARGUMENT, "--json", "--jobs", "2", "-"],
+            cwd=ROOT / "tests",
+            input=data,
+            capture_output=True,
+            check=True,
+        )
+        verdict, kib = done.stdout.splitlines()
+        assert json.loads(verdict)["verdict"] == "accept"
+        return int(kib)
+
+    padded = [event(seq, payload={"text": "x" * 900}) for seq in range(1, 12_001)]
+    assert peak(sealed(padded)) - peak(sealed(padded[:10])) < 6 * 1024
 
 
 @pytest.mark.parametrize(

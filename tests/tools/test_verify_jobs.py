@@ -220,6 +220,14 @@ def test_progress_is_shown_on_a_terminal_after_a_second() -> None:
     assert shown(Terminal(), [0.2, 0.9]) == []
 
 
+def test_of_an_input_without_a_known_end_progress_shows_how_much_was_read() -> None:
+    """Megabytes, since there is no share to tell."""
+    stream, clock = Terminal(), iter([0.0, 2.0])
+    with Progress(None, stream, lambda: next(clock)) as progress:
+        progress.advance(5 << 30)
+    assert stream.getvalue() == "\r\x1b[2Kchecking  5,120 MiB\r\x1b[2K"
+
+
 def test_no_progress_is_shown_elsewhere() -> None:
     """A file or a pipe gets no control characters."""
     assert shown(io.StringIO(), [5.0, 9.0]) == []

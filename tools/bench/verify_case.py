@@ -21,8 +21,7 @@ from affidavit.crypto.record import ROOT_ALONE, conclude_root, verify_root
 from affidavit.crypto.record_fold import RecordFold
 from affidavit.crypto.record_reader import RecordReader
 from affidavit.tools._verify_input import Kind, open_artifact
-from affidavit.tools._verify_run import verify_run_file
-from affidavit.tools._verify_worker import reader_at
+from affidavit.tools._verify_run import Asked, verify_run_file
 from affidavit.tools._verify_workers import Workers
 from affidavit.tools.bench.made_record import KEY, KID
 
@@ -50,12 +49,13 @@ def _peer_and_check(path: str) -> None:
 
 def _root(path: str) -> None:
     with open_artifact(path, Kind.RUN) as file:
-        verify_root(reader_at(file.descriptor, 0), file.size, _keyring())
+        verify_root(file.read, file.bound, _keyring())
 
 
 def _root_two(path: str) -> None:
     with open_artifact(path, Kind.RUN) as file:
-        reader = RecordReader(reader_at(file.descriptor, 0), file.size, max_event_bytes=MAX_EVENT_BYTES)
+        assert file.descriptor is not None  # noqa: S101 - a file has one
+        reader = RecordReader(file.read, file.bound, max_event_bytes=MAX_EVENT_BYTES)
         fold = RecordFold(Tier.L2)
         with Workers(file.descriptor, ROOT_ALONE, 1) as workers:
             for part in workers.parts(reader):
@@ -65,7 +65,7 @@ def _root_two(path: str) -> None:
 
 def _full(path: str, jobs: int) -> None:
     with open_artifact(path, Kind.RUN) as file:
-        verify_run_file(file, _keyring(), Tier.L4, jobs)
+        verify_run_file(file, Asked(_keyring(), jobs=jobs))
 
 
 CASES: Final[dict[str, Callable[[str], object]]] = {
