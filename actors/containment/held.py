@@ -6,12 +6,10 @@ init be waited for only when they are gone; so that one descriptor is all that e
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
 import socket
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,14 +17,13 @@ from typing import Final, final
 
 import trio
 
+from affidavit.actors.containment.handshake import await_ready, say_go
 from affidavit.actors.containment.plan import Prepared
 from affidavit.actors.containment.port import ContainmentFailed
 from affidavit.actors.containment.process import Child, send_signal
 from affidavit.actors.containment.sandbox import MEMORY_MOUNTS
 from affidavit.actors.containment.supervise import KILL_SECONDS
 
-START_SECONDS: Final = 60.0
-_READY: Final = b"ready"
 _SIGNALS: Final = 128
 _MESSAGE: Final = 4096
 _CHILD: Final = re.compile(rb'"child-pid": *(\d+)')
@@ -59,11 +56,7 @@ class Sandbox:
         Raises:
             ContainmentFailed: The sandbox has died meanwhile.
         """
-        try:
-            with trio.fail_after(START_SECONDS):
-                await send_all(self._child.control, json.dumps(environment).encode() + b"\n")
-        except (OSError, trio.TooSlowError) as error:
-            raise ContainmentFailed("the sandbox ended before the command began") from error
+        await say_go(self._child, environment)
 
     def take_outputs(self) -> tuple[int, int]:
         """Return the reading ends of the outputs, to be owned by the caller."""
@@ -110,7 +103,7 @@ async def open_sandbox(prepared: Prepared) -> Sandbox:
     child = Child.start(prepared.argv, pass_fds=prepared.descriptors)
     init = listener = None
     try:
-        listener = await _ready(child, prepared)
+        listener = await await_ready(child, prepared.first_line, listen=prepared.listen)
         init = _init_of(prepared.status)
         if init is None:
             raise ContainmentFailed("bubblewrap did not name the sandbox's first process")
@@ -122,39 +115,6 @@ async def open_sandbox(prepared: Prepared) -> Sandbox:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + KILL_SECONDS):
             await _undo(child, init or _init_of(prepared.status))
         raise
-
-
-async def _ready(child: Child, prepared: Prepared) -> int | None:
-    """Hand over the plan and wait for the answer; return the descriptor that came with it."""
-    words = b""
-    ancillary: list[tuple[int, int, bytes]] = []
-    with trio.move_on_after(START_SECONDS), suppress(OSError):
-        await send_all(child.control, prepared.first_line)
-        words, ancillary, _, _ = await child.control.recvmsg(len(_READY), socket.CMSG_SPACE(4))
-    found = [
-        data for level, kind, data in ancillary if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS)
-    ]
-    listener = int.from_bytes(found[0][:4], sys.byteorder) if found else None
-    if words == _READY and (listener is not None) == prepared.listen:
-        return listener
-    if listener is not None:
-        os.close(listener)
-    raise ContainmentFailed(f"the sandbox does not start: {_last_words(child)}")
-
-
-def _last_words(child: Child) -> str:
-    """Return what went wrong, as whoever failed has told it on its standard error."""
-    outputs = child.take_outputs()
-    try:
-        os.set_blocking(outputs[1], False)
-        said = os.read(outputs[1], _MESSAGE)
-    except OSError:
-        said = b""
-    finally:
-        for descriptor in outputs:
-            os.close(descriptor)
-    lines = said.decode(errors="replace").split("\n")
-    return next((line.strip() for line in lines if line.strip()), "it said nothing")
 
 
 async def _undo(child: Child, init: int | None) -> None:
@@ -190,16 +150,3 @@ def _is_init(pid: int) -> bool:
                 numbers = line.split()[1:]
                 return len(numbers) > 1 and numbers[-1] == "1"
     return False
-
-
-async def send_all(control: trio.socket.SocketType, content: bytes) -> None:
-    """Send all of it.
-
-    Raises:
-        OSError: The other side is gone.
-
-    Cancellation: a part may have been sent.
-    """
-    rest = memoryview(content)
-    while rest:
-        rest = rest[await control.send(rest) :]

@@ -64,6 +64,8 @@ def main(descriptor: int) -> None:
         set_limits(plan["limits"])
         announce(control, listen=plan["listen"])
         line = lines.readline()
+    if plan["folder"] is not None:
+        os.chdir(plan["folder"])
     if not line.endswith(b"\n"):
         sys.exit(NOT_RUNNABLE)
     become(plan["command"], json.loads(line))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from affidavit.actors.containment import inside, outside
+from affidavit.actors.containment.handshake import line
 from affidavit.actors.containment.port import ContainmentFailed, Limits
 from affidavit.actors.containment.refusals import filter_for
 from affidavit.actors.containment.sandbox import FILES, Sources, options, rlimits
@@ -138,13 +139,11 @@ def prepare(
             descriptors=[*folders.values(), *files.values(), filter_, tell],
             workspace=folders["workspace"],
             status=status,
-            first_line=_line({"limits": rlimits(limits), "listen": listen, "command": list(command)}),
+            first_line=line(
+                {"limits": rlimits(limits), "listen": listen, "folder": None, "command": list(command)}
+            ),
             listen=listen,
         )
-
-
-def _line(value: object) -> bytes:
-    return json.dumps(value).encode() + b"\n"
 
 
 def _source(option: str, name: str, folders: Mapping[str, int], *, as_root: bool) -> tuple[str, ...]:
