@@ -7,6 +7,7 @@ action and all that it produced stand together, or not at all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Generic, Protocol, TypeVar, final
@@ -18,10 +19,12 @@ from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.deciders.chain import judge
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import Action, Ask, Decider, Denial
+from affidavit.actors.deciders.refusal import RefusalStands
 from affidavit.actors.dispatch_events import admitted, ended, expiry, rejected, requested
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import Event, FaultClass
 from affidavit.actors.faults import stopping_part
+from affidavit.actors.nurseries import open_owned_nursery
 from affidavit.actors.run_book import RunBook
 
 T = TypeVar("T")
@@ -83,8 +86,30 @@ Work = Callable[[Permit], Awaitable[Done[T]]]
 
 
 @final
+class _Run:
+    """What all dispatchers of one run share.
+
+    Attributes:
+        ledger: The run's fold and its way onto the record.
+        clock: Times the expiry of approvals.
+        gate: Held from the decision to the durable admission, so that two actions cannot both take the last of a budget.
+        stop_fault: What a begun action is closed with if it is now cancelled.
+    """
+
+    __slots__ = ("clock", "gate", "ledger", "stop_fault")
+
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self.gate = trio.Lock()
+        self.stop_fault: str = FaultClass.INTERRUPTED
+
+
+@final
 class Dispatcher:
     """Governs the actions of one goal. Those of one run share a book and a gate, see `narrowed`."""
+
+    __slots__ = ("_deciders", "_grant", "_run")
 
     def __init__(
         self,
@@ -102,13 +127,38 @@ class Dispatcher:
             deciders: Further deciders, asked in order.
             clock: Times the expiry of approvals.
         """
-        self._ledger = ledger
+        self._run = _Run(ledger, clock or SystemClock())
         self._grant = grant
-        self._deciders: tuple[Decider, ...] = (grant, *deciders)
-        self._clock = clock or SystemClock()
-        # Held from the decision to the durable admission, so that two actions cannot both take the last of a budget.
-        self._gate = trio.Lock()
-        self.stop_fault: str = FaultClass.INTERRUPTED
+        self._deciders: tuple[Decider, ...] = (grant, *deciders, RefusalStands())
+
+    @property
+    def grant(self) -> CapabilityGrant:
+        """What the goal may do."""
+        return self._grant
+
+    @property
+    def stop_fault(self) -> str:
+        """What a begun action of the run, whichever goal's, is closed with if it is now cancelled."""
+        return self._run.stop_fault
+
+    @stop_fault.setter
+    def stop_fault(self, fault: str) -> None:
+        self._run.stop_fault = fault
+
+    def narrowed(self, wanted: frozenset[str] | None, deciders: Sequence[Decider] = ()) -> Dispatcher:
+        """Return a dispatcher for a goal that this one's goal hands work to.
+
+        It shares the run's ledger, gate and clock, and so its budgets, approvals and brake. All that refuses here refuses there
+        as well: a goal cannot be handed more than the one that hands it down has.
+
+        Args:
+            wanted: The tools that the goal asks for; None for all that there are.
+            deciders: Who is asked besides those of this dispatcher, after them.
+        """
+        asked = (*self._deciders[1:-1], *deciders)
+        child = Dispatcher(self._run.ledger, self._grant.narrowed(wanted), asked)
+        child._run = self._run
+        return child
 
     async def govern(
         self,
@@ -149,7 +199,7 @@ class Dispatcher:
         begun = trio.current_time()
         try:
             done = await work(permit)
-        except Exception:
+        except (Exception, SystemExit):
             end = ended(action, permit.call, FaultClass.TERMINAL, "crashed", action.reserve)
             await self._commit(end)  # noqa: ASYNC120  # shielded and bounded within
             raise
@@ -170,47 +220,48 @@ class Dispatcher:
         self, action: Action, opening: tuple[Event, ...], refused: Callable[[Denial], tuple[Event, ...]]
     ) -> tuple[Action, Permit] | Denial:
         """Judge an action until there is a last word, recording each; wait for a person in between."""
-        book = self._ledger.book
+        run, book = self._run, self._run.ledger.book
         while True:
-            await self._ledger.attend()
-            async with self._gate:
+            async with run.gate:
                 # Taken before the run is looked at: what is decided from now on wakes this action, whenever it begins to wait.
                 changed = book.changed
-                standing = book.standing(action, self._clock.now_ns())
+                # Within the gate, so that of many that wait at it, none goes by a look from before the one ahead of it.
+                await run.ledger.attend()
+                standing = book.standing(action, run.clock.now_ns())
                 judgement = judge(self._deciders, action, standing)
                 approval = standing.approval
-                call = approval.call if approval is not None else book.last_call + 1
+                call = book.last_call + 1 if approval is None else approval.call
                 if isinstance(judgement, Denial):
                     late = () if approval is None else expiry(approval, standing.now)
-                    await self._ledger.record(*late, rejected(action, call, judgement), *refused(judgement))
+                    await run.ledger.record(*late, rejected(action, call, judgement), *refused(judgement))
                     return judgement
                 if judgement.ask is None:
                     action = judgement.action
                     admission = admitted(action, call, self._grant.digest, approval)
-                    await self._ledger.record(*opening, admission)
+                    await run.ledger.record(*opening, admission)
                     return action, Permit(call, _seconds(action))
                 if approval is None:
-                    await self._ledger.record(requested(action, call, judgement.ask))
+                    await run.ledger.record(requested(action, call, judgement.ask))
             await self._decided(changed, judgement.ask)
 
     async def _decided(self, changed: trio.Event, ask: Ask) -> None:
         """Wait until something was decided on this run, or this request has expired. Nothing is held meanwhile."""
-        left = (ask.expires - self._clock.now_ns()) / NANOSECONDS
-        # A nursery of two, gone with this call: the clock is a port, so its sleep cannot be a deadline of trio's.
-        async with trio.open_nursery() as nursery:
+        clock = self._run.clock
+        left = max(ask.expires - clock.now_ns(), 0) / NANOSECONDS
+        # A nursery, gone with this call: the clock is a port, so its sleep cannot be a deadline of trio's.
+        async with open_owned_nursery() as nursery:
 
             async def expire() -> None:
-                await self._clock.sleep(max(left, 0))
-                nursery.cancel_scope.cancel()
+                await clock.sleep(left)
+                nursery.cancel_scope.cancel(reason="the request has expired")
 
             nursery.start_soon(expire)
             await changed.wait()
-            nursery.cancel_scope.cancel()
 
     async def _commit(self, *events: Event) -> None:
         """Record an end. Shielded, since what was done must not go unrecorded; bounded, since a log may hang."""
         with trio.CancelScope(shield=True, deadline=trio.current_time() + COMMIT_GRACE) as scope:
-            await self._ledger.record(*events)
+            await self._run.ledger.record(*events)
         if scope.cancelled_caught:
             raise LogError(f"the end of an action could not be recorded within {COMMIT_GRACE:g} s")
 
@@ -224,5 +275,5 @@ def _settled(action: Action, used: Amounts, begun: float) -> Amounts:
     """Add the time to what was used, where time is budgeted: never more than was held back, since work is cut at that."""
     if not action.reserve.ms:
         return used
-    elapsed = round((trio.current_time() - begun) * 1000)
+    elapsed = math.ceil((trio.current_time() - begun) * 1000)
     return replace(used, ms=min(elapsed, action.reserve.ms))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from affidavit.actors.amounts import Amounts
-from affidavit.actors.approvals import EXPIRED, Approval
+from affidavit.actors.approvals import APPROVED, EXPIRED, Approval
 from affidavit.actors.deciders.port import Action, Ask, Denial
 from affidavit.actors.events import Event, Kind
 
@@ -17,6 +17,8 @@ def requested(action: Action, call: int, ask: Ask) -> Event:
         detail["approvers"] = list(ask.approvers)
     if ask.signed:
         detail["signed"] = True
+    if ask.keys:
+        detail["keys"] = dict(ask.keys)
     return _about(Kind.APPROVAL_REQUESTED, action, call, detail)
 
 
@@ -46,7 +48,8 @@ def admitted(action: Action, call: int, grant: bytes, approval: Approval | None)
         detail["idempotent"] = True
     if action.reserve:
         detail["reserved"] = action.reserve.as_detail()
-    if approval is not None:
+    # Only what a person really approved is named; a request that the rules no longer ask for is left as it stands.
+    if approval is not None and approval.decision == APPROVED and approval.args == action.args_digest:
         detail["approval"] = approval.decided
     return _about(Kind.ACTION_ADMITTED, action, call, detail)
 

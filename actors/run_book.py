@@ -16,7 +16,7 @@ import trio
 from affidavit.actors.amounts import NOTHING, Amounts, reserved_by, used_by
 from affidavit.actors.approvals import Approvals
 from affidavit.actors.deciders.port import Action, Standing
-from affidavit.actors.events import Event, Kind
+from affidavit.actors.events import Event, FaultClass, Kind
 
 # How many tool calls back a breaker can look.
 WINDOW: Final = 64
@@ -156,7 +156,7 @@ class RunBook:
     def _completed(self, event: Event) -> None:
         self.open_actions.pop(event.call, None)
         self.used += used_by(event.detail)
-        if event.tool_use_id:
+        if event.tool_use_id and event.error_class not in _STOPPED:
             self._endings.append(bool(event.error_class))
 
     def _numbered(self, event: Event) -> None:
@@ -180,6 +180,8 @@ class RunBook:
         self.brake = None
 
 
+# What was stopped from outside has not failed by itself, and trips no breaker.
+_STOPPED: Final = frozenset({FaultClass.CANCELLED, FaultClass.INTERRUPTED})
 _WAKING: Final = frozenset({Kind.APPROVAL_DECIDED, Kind.BRAKE_ENGAGED})
 _STEPS: Final[dict[str, Callable[[RunBook, Event], None]]] = {
     Kind.ACTION_ADMITTED: RunBook._admitted,  # noqa: SLF001  # the class's own steps

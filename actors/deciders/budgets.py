@@ -104,7 +104,8 @@ class TimeBudget:
         left = self.limit_ms - standing.spent.ms
         if left <= 0:
             return _exceeded("time", f"the budget of {self.limit_ms / 1000:g} s of work is used up")
-        return Trim(replace(action.reserve, ms=min(action.limit_ms or left, left)))
+        own = action.reserve.ms or action.limit_ms
+        return Trim(replace(action.reserve, ms=min(own or left, left)))
 
 
 def _exceeded(code: str, reason: str) -> Denial:

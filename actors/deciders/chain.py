@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from affidavit.actors.deciders.port import Action, Ask, Decider, Denial, Judgement, Standing, Trim
+from affidavit.actors.events import FaultClass
 
 
 def judge(deciders: Sequence[Decider], action: Action, standing: Standing) -> Judgement | Denial:
@@ -26,9 +27,31 @@ def judge(deciders: Sequence[Decider], action: Action, standing: Standing) -> Ju
             case Denial() as denial:
                 return denial
             case Ask() as needed:
-                ask = ask or needed
+                both = needed if ask is None else _both(ask, needed)
+                if isinstance(both, Denial):
+                    return both
+                ask = both
             case Trim(reserve):
                 action = replace(action, reserve=reserve)
             case None:
                 pass
     return Judgement(action, ask)
+
+
+def _both(first: Ask, second: Ask) -> Ask | Denial:
+    """Join what two rules ask for the same call: whoever approves it must satisfy both."""
+    approvers = tuple(name for name in first.approvers if name in second.approvers)
+    if not (first.approvers and second.approvers):
+        approvers = first.approvers or second.approvers
+    elif not approvers:
+        return Denial(
+            FaultClass.NEEDS_APPROVAL,
+            "no_approver",
+            "two rules ask for its approval, and no person may give both",
+        )
+    return replace(
+        first,
+        expires=min(first.expires, second.expires),
+        approvers=approvers,
+        signed=first.signed or second.signed,
+    )
