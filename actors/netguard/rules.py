@@ -140,6 +140,8 @@ def _split(text: str) -> tuple[str, int | None]:
     """Part a rule into its target and its port."""
     if len(text) > _MAX_RULE or text != text.strip():
         raise _bad(text, "it is too long, or has spaces around it")
+    if "://" in text:
+        raise _bad(text, "name a host, without a scheme")
     if text.startswith("["):
         target, bracket, rest = text[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
