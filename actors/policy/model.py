@@ -8,36 +8,47 @@ from __future__ import annotations
 
 from decimal import Decimal
 from hashlib import sha256
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
+from affidavit.actors.policy.parts import (
+    MAX_SECONDS,
+    MICROS,
+    Count,
+    Flag,
+    Keys,
+    Money,
+    Name,
+    Names,
+    Part,
+    Rules,
+    Seconds,
+    ToolNames,
+    ToolPatterns,
+    Trusts,
+)
 from affidavit.actors.pricing import Pricing
+from affidavit.actors.run_book import WINDOW
 from affidavit.crypto import cbor
 
-MICROS: Final = 1_000_000
+__all__ = ["MICROS", "Approval", "Breakers", "Budget", "Check", "Egress", "Grant", "Policy", "Prices"]
+
 DAY: Final = 24 * 60 * 60
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=128, strip_whitespace=True)]
-Money = Annotated[Decimal, Field(ge=0, max_digits=15, decimal_places=6)]
-TrustName = Literal["trusted", "semi-trusted", "untrusted"]
+Word = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Grant(_Part):
+class Grant(Part):
     """Which tools a run may use at most.
 
     Attributes:
         tools: Their names; none by default.
     """
 
-    tools: tuple[Name, ...] = ()
+    tools: ToolNames = ()
 
 
-class Budget(_Part):
+class Budget(Part):
     """What a run may use at most, all its goals together. 0 sets no limit.
 
     Attributes:
@@ -47,13 +58,13 @@ class Budget(_Part):
         seconds: Time at work, summed over all actions; waiting for a person costs none.
     """
 
-    steps: int = Field(default=0, ge=0)
-    tokens: int = Field(default=0, ge=0)
+    steps: Count = 0
+    tokens: Count = 0
     cost: Money = Decimal(0)
-    seconds: float = Field(default=0, ge=0, allow_inf_nan=False)
+    seconds: Seconds = 0.0
 
 
-class Prices(_Part):
+class Prices(Part):
     """What a million tokens cost. Cached input that has no price of its own costs as much as other input.
 
     Attributes:
@@ -81,7 +92,7 @@ class Prices(_Part):
         )
 
 
-class Approval(_Part):
+class Approval(Part):
     """Which tools run only when a person has approved the very call.
 
     Attributes:
@@ -91,13 +102,13 @@ class Approval(_Part):
         signed: Whether each decision must bear the approver's signature; their keys stand under `approver_keys`.
     """
 
-    tools: tuple[Name, ...] = Field(min_length=1)
-    expires_seconds: int = Field(default=DAY, gt=0)
-    approvers: tuple[Name, ...] = ()
-    signed: bool = False
+    tools: ToolPatterns
+    expires_seconds: Annotated[Count, Field(ge=1, le=MAX_SECONDS)] = DAY
+    approvers: Names = ()
+    signed: Flag = False
 
 
-class Breakers(_Part):
+class Breakers(Part):
     """When a run is stopped without anybody asking. 0 sets no breaker.
 
     Attributes:
@@ -106,36 +117,38 @@ class Breakers(_Part):
         of: See `failures`.
     """
 
-    repeated_calls: int = Field(default=0, ge=0)
-    failures: int = Field(default=0, ge=0)
-    of: int = Field(default=10, ge=1, le=64)
+    repeated_calls: Annotated[Count, Field(le=WINDOW)] = 0
+    failures: Annotated[Count, Field(le=WINDOW)] = 0
+    of: Annotated[Count, Field(ge=1, le=WINDOW)] = 10
 
 
-class Check(_Part):
+class Check(Part):
     """A command whose success backs the run's.
 
     Attributes:
         name: What it checks, for people and for the record.
         command: The program and its arguments; no shell.
         seconds: How long it may take.
+        idempotent: Whether it may be run again when it was interrupted.
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$")]
-    command: tuple[str, ...] = Field(min_length=1)
-    seconds: float = Field(default=120, gt=0, allow_inf_nan=False)
+    command: tuple[Word, ...] = Field(min_length=1)
+    seconds: Annotated[Seconds, Field(gt=0)] = 120.0
+    idempotent: Flag = False
 
 
-class Egress(_Part):
+class Egress(Part):
     """Which addresses may be reached; none by default.
 
     Attributes:
         allow: Rules such as `public`, `api.example.org:443`, `10.0.0.0/8:443`.
     """
 
-    allow: tuple[str, ...] = ()
+    allow: Rules = ()
 
 
-class Policy(_Part):
+class Policy(Part):
     """A whole policy.
 
     Attributes:
@@ -144,7 +157,7 @@ class Policy(_Part):
         prices: What tokens cost; needed for a budget of money.
         trust: Tools that are to be trusted less than they say, by name.
         approval: Which calls need a person.
-        approver_keys: The approvers' Ed25519 public keys, by name.
+        approver_keys: The approvers' Ed25519 public keys, by name; given in any form, kept as 64 hexadecimal digits.
         breakers: What stops a run by itself.
         check: What backs a success.
         egress: Which addresses.
@@ -153,9 +166,9 @@ class Policy(_Part):
     grant: Grant = Grant()
     budget: Budget = Budget()
     prices: Prices | None = None
-    trust: dict[Name, TrustName] = {}
+    trust: Trusts = Field(default_factory=dict)
     approval: tuple[Approval, ...] = ()
-    approver_keys: dict[Name, str] = {}
+    approver_keys: Keys = Field(default_factory=dict)
     breakers: Breakers = Breakers()
     check: tuple[Check, ...] = ()
     egress: Egress = Egress()
@@ -163,13 +176,28 @@ class Policy(_Part):
     @model_validator(mode="after")
     def _consistent(self) -> Policy:
         if self.budget.cost and self.prices is None:
-            raise ValueError("a budget of money needs [prices]")
+            raise ValueError("budget.cost needs [prices]: without them nobody knows what a call costs")
         if self.breakers.failures > self.breakers.of:
-            raise ValueError(f"{self.breakers.failures} failures cannot be among {self.breakers.of} calls")
+            raise ValueError(
+                f"breakers.failures cannot be {self.breakers.failures} of {self.breakers.of} calls (breakers.of)"
+            )
         names = [check.name for check in self.check]
         if len(set(names)) < len(names):
             raise ValueError("two checks have the same name")
+        for rule in self.approval:
+            self._check_keys(rule)
         return self
+
+    def _check_keys(self, rule: Approval) -> None:
+        if not rule.signed:
+            return
+        if not rule.approvers and not self.approver_keys:
+            raise ValueError("an approval is to be signed, and [approver_keys] holds nobody's key")
+        keyless = [name for name in rule.approvers if name not in self.approver_keys]
+        if keyless:
+            raise ValueError(
+                f"an approval is to be signed, and [approver_keys] holds no key of {', '.join(map(repr, keyless))}"
+            )
 
     @property
     def digest(self) -> bytes:

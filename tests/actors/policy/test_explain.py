@@ -1,0 +1,156 @@
+"""A policy in plain sentences, and what is probably a mistake in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from affidavit.actors.policy.explain import explain, warnings
+from affidavit.actors.policy.load import parse_policy
+from affidavit.actors.policy.model import Policy
+from affidavit.crypto import SigningKey
+
+KEY = SigningKey.from_seed(bytes(32)).public.hex
+
+WHOLE = f"""
+[grant]
+tools = ["pay", "read_file", "list_dir"]
+[budget]
+steps = 1
+tokens = 200_000
+cost = 2.50
+seconds = 1800
+[prices]
+currency = "EUR"
+input = 3
+output = 15
+cache_read = 0.3
+[trust]
+pay = "semi-trusted"
+[[approval]]
+tools = ["pay", "send_*"]
+approvers = ["ann", "bob"]
+signed = true
+expires_seconds = 7200
+[[approval]]
+tools = ["*"]
+[approver_keys]
+ann = "{KEY}"
+bob = "{KEY}"
+[breakers]
+repeated_calls = 1
+failures = 3
+[[check]]
+name = "tests"
+command = ["python", "-m", "pytest", "two words"]
+seconds = 1.5
+idempotent = true
+[egress]
+allow = ["public", "10.0.0.0/8:443"]
+"""
+
+
+def policy(text: str) -> Policy:
+    """The policy that a file lays down."""
+    return parse_policy(text.encode(), "policy.toml")
+
+
+def test_everything_that_is_laid_down_is_said() -> None:
+    """In the order in which an action meets it, with each number and each name."""
+    assert {passage.title: passage.sentences for passage in explain(policy(WHOLE))} == {
+        "What a run may use": (
+            "The tools list_dir, pay and read_file.",
+            "pay is trusted no more than semi-trusted.",
+            "At most 1 model turn, 200,000 tokens, 2.5 EUR and 30 minutes of work, all goals of the run together.",
+            "A million tokens cost, in EUR: 3 for input, 15 for output and 0.3 for input from the cache.",
+        ),
+        "What needs a person": (
+            (
+                "pay and whatever begins with send_ run only once ann or bob, with a signature of their own, has approved that"
+                " very call; asked for, it expires after 2 hours."
+            ),
+            (
+                "whatever is called runs only once anyone who may write the store has approved that very call; asked for, it"
+                " expires after 1 day."
+            ),
+        ),
+        "What stops it": (
+            "Anyone who may write the store, by the brake.",
+            "A call is refused that repeats itself more than 1 time with the same arguments.",
+            "Everything is refused once 3 of the last 10 tool calls have failed.",
+            "A budget that is used up.",
+        ),
+        "What backs a success": (
+            "tests: python -m pytest 'two words' ends with 0 within 1.5 seconds; run again if it was interrupted.",
+        ),
+        "Where it may connect": ("10.0.0.0/8:443.", "Any public address."),
+    }
+
+
+def test_a_policy_that_says_nothing_is_explained_as_what_it_is() -> None:
+    """No tool, no person, no check, no address."""
+    assert [passage.sentences for passage in explain(Policy())] == [
+        ("No tool at all.", "No budget of its own."),
+        ("Nothing.",),
+        ("Anyone who may write the store, by the brake.", "A budget that is used up."),
+        ("Nothing: the run ends with the model's own answer and claims no success.",),
+        ("Nowhere, but to its model.",),
+    ]
+
+
+GRANT = "[grant]\ntools = ['pay']\n"
+TOOLS = {"pay": "semi-trusted", "list_dir": "trusted"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GRANT, ()),
+        ("[grant]\ntools = ['pya']", ("grant.tools names 'pya', and there is no such tool here",)),
+        ("[trust]\npay = 'untrusted'", ("trust.pay has no effect: the tool is not granted",)),
+        (
+            f"{GRANT}[trust]\npay = 'trusted'",
+            ("trust.pay has no effect: a policy lowers a tool's trust and never raises it",),
+        ),
+        (f"{GRANT}[trust]\npay = 'semi-trusted'", ()),
+        (f"{GRANT}[trust]\npay = 'untrusted'", ()),
+        (f"{GRANT}[[approval]]\ntools = ['p*']", ()),
+        (
+            f"{GRANT}[[approval]]\ntools = ['send_*']",
+            ("approval[1] asks about 'send_*', and no such tool is granted",),
+        ),
+        (
+            f"{GRANT}[[approval]]\ntools = ['pay']\n[[approval]]\ntools = ['p*']",
+            (
+                "approval[2] asks about 'pay', and an earlier [[approval]] already does: the earlier one counts",
+            ),
+        ),
+        (
+            f"{GRANT}[[approval]]\ntools = ['pay']\napprovers = ['bob']\n[approver_keys]\nann = '{KEY}'",
+            ("approver_keys.ann has no effect: nobody asks 'ann'",),
+        ),
+        (
+            f"{GRANT}[[approval]]\ntools = ['pay']\n[approver_keys]\nann = '{KEY}'\nbob = '{KEY}'",
+            ("approver_keys: 'ann' and 'bob' have the same key",),
+        ),
+        (
+            "[prices]\ninput = 1\noutput = 1",
+            ("[prices] stands there and budget.cost does not: what is spent is recorded, and stops nothing",),
+        ),
+        ("[breakers]\nof = 10", ("breakers.of has no effect without breakers.failures",)),
+        (
+            "[budget]\nseconds = 60\n[[check]]\nname = 'a'\ncommand = ['true']",
+            ("check 'a' may take 2 minutes, more than budget.seconds gives the whole run",),
+        ),
+    ],
+)
+def test_what_is_probably_a_mistake_is_said(text: str, said: tuple[str, ...]) -> None:
+    """And nothing else is."""
+    assert warnings(policy(text), TOOLS) == said
+
+
+def test_trust_that_is_above_the_tools_own_is_only_known_with_the_tools() -> None:
+    """A tool that says it is untrusted is not made semi-trusted by a policy."""
+    raised = policy("[grant]\ntools = ['pay']\n[trust]\npay = 'semi-trusted'")
+    assert warnings(raised) == ()
+    (said,) = warnings(raised, {"pay": "untrusted"})
+    assert said == "trust.pay has no effect: the tool itself is untrusted, and trust is never raised"
