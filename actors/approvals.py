@@ -5,7 +5,8 @@ An approval is named by the call it is for. It is used up by the admission of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from affidavit.actors.events import Event, Kind
@@ -29,6 +30,7 @@ class Approval:
         expires: Unix nanoseconds after which it can neither be given nor used.
         approvers: Who may decide; empty for anyone.
         signed: Whether the decision must bear a signature.
+        keys: The raw Ed25519 public keys of those who may sign, by name.
         requested: The seq of approval.requested.
         decision: `approved`, `refused`, `expired`; empty while it is undecided.
         principal: Who decided.
@@ -46,6 +48,7 @@ class Approval:
     approvers: tuple[str, ...]
     signed: bool
     requested: int
+    keys: Mapping[str, bytes] = field(default_factory=dict)
     decision: str = ""
     principal: str = ""
     reason: str = ""
@@ -62,6 +65,7 @@ class Decision:
         principal: Who decides.
         reason: Why, in their words.
         args: The digest of the arguments that they were shown; None to take those that were asked with.
+        statement: The same, signed by them; see `affidavit.crypto.approval`. Empty where nothing is signed.
     """
 
     call: int
@@ -69,6 +73,12 @@ class Decision:
     principal: str
     reason: str = ""
     args: bytes | None = None
+    statement: bytes = b""
+
+    @property
+    def word(self) -> str:
+        """The decision as the record says it."""
+        return APPROVED if self.approved else REFUSED
 
 
 @final
@@ -128,12 +138,20 @@ class Approvals:
         )
 
 
+def waiting(events: Iterable[Event]) -> tuple[Approval, ...]:
+    """Return what waits for a person at the end of a run's events, in the order of the calls."""
+    approvals = Approvals()
+    for event in events:
+        approvals.apply(event)
+    return approvals.undecided
+
+
 _USED_UP: Final = frozenset({Kind.ACTION_ADMITTED, Kind.ACTION_REJECTED})
 
 
 def _requested(event: Event) -> Approval:
     args, expires = event.detail.get("args"), event.detail.get("expires")
-    approvers = event.detail.get("approvers")
+    approvers, keys = event.detail.get("approvers"), event.detail.get("keys")
     return Approval(
         call=event.call,
         action=event.action,
@@ -145,4 +163,9 @@ def _requested(event: Event) -> Approval:
         approvers=tuple(str(each) for each in approvers) if isinstance(approvers, list) else (),
         signed=event.detail.get("signed") is True,
         requested=event.seq,
+        keys=_keys(keys) if isinstance(keys, Mapping) else {},
     )
+
+
+def _keys(given: Mapping[object, object]) -> dict[str, bytes]:
+    return {name: key for name, key in given.items() if isinstance(name, str) and isinstance(key, bytes)}

@@ -44,8 +44,15 @@ _SYSTEM_KINDS: Final = frozenset(
 )
 _SYSTEM_PREFIXES: Final = ("goal.", "record.")
 _HUMAN_KINDS: Final = frozenset(
-    {Kind.USER_MESSAGE, Kind.APPROVAL_DECIDED, Kind.REQUEST_CANCEL, Kind.REQUEST_SEAL}
+    {
+        Kind.USER_MESSAGE,
+        Kind.REQUEST_CANCEL,
+        Kind.REQUEST_SEAL,
+        Kind.REQUEST_DECIDE,
+        Kind.REQUEST_BRAKE,
+    }
 )
+_RULINGS: Final = frozenset({Kind.APPROVAL_DECIDED, Kind.BRAKE_ENGAGED, Kind.BRAKE_RELEASED})
 
 # attribute -> payload key, for plain text fields left out when empty
 _TEXT_KEYS: Final = {
@@ -99,10 +106,17 @@ _WRITE_SAME: Final = tuple(getattr(Event, name).__set__ for name in _SAME)
 _WRITE_PLACE: Final = tuple(getattr(Event, name).__set__ for name in _PLACE)
 
 
-def actor_of(kind: str) -> ActorType:
-    """Return who an event of this kind speaks for."""
+def actor_of(kind: str, principal: str = "") -> ActorType:
+    """Return who an event speaks for.
+
+    Args:
+        kind: What it says.
+        principal: Who asked; a ruling that names nobody, such as the expiry of a request, is the system's own.
+    """
     if kind in _SYSTEM_KINDS or kind.startswith(_SYSTEM_PREFIXES):
         return ActorType.SYSTEM
+    if kind in _RULINGS:
+        return ActorType.HUMAN if principal else ActorType.SYSTEM
     return ActorType.HUMAN if kind in _HUMAN_KINDS else ActorType.AGENT
 
 
@@ -167,7 +181,7 @@ def encode(event: Event, *, stream: str, seq: int, time: int) -> bytes:
             seq=seq,
             time=time,
             type=stored_type(event.kind),
-            actor=str(actor_of(event.kind)),
+            actor=str(actor_of(event.kind, event.principal)),
             payload=payload,
             principal=event.principal,
             causation_id=event.causation_id,
@@ -203,7 +217,7 @@ def record(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, Ev
         write(seen, value)
     for write, value in zip(
         _WRITE_PLACE,
-        (_kind(stored_type(event.kind)), seq, time, str(actor_of(event.kind)), detail, b""),
+        (_kind(stored_type(event.kind)), seq, time, str(actor_of(event.kind, event.principal)), detail, b""),
         strict=True,
     ):
         write(seen, value)

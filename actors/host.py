@@ -14,6 +14,8 @@ from typing import Final, final
 
 import trio
 
+from affidavit.actors.approvals import Decision
+from affidavit.actors.brake_all import Braked, brake_all
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.buses.port import Bus
 from affidavit.actors.clock import Clock, SystemClock
@@ -160,14 +162,71 @@ class Host:
             RunOwned: Another owner has it; ask that one by way of its inbox.
             LogError: It could not be recorded.
         """
-        run = self._runs.get(run_id)
-        if run is not None and not run.ended.is_set():
-            return await run.session.cancel(principal=principal, reason=reason)
-        await self._require(run_id)
-        async with self._session(run_id) as session:
-            # Whoever asked before comes first, and is answered.
-            await session.attend()
+        async with self._taken(run_id) as session:
             return await session.cancel(principal=principal, reason=reason)
+
+    async def approve(
+        self,
+        run_id: str,
+        call: int,
+        *,
+        principal: str,
+        reason: str = "",
+        args: bytes | None = None,
+        statement: bytes = b"",
+    ) -> Event:
+        """Approve a call that waits for it: of a run that this host drives, or of one that nobody drives.
+
+        Args:
+            run_id: The run's whole id.
+            call: The call's number, as approval.requested says it.
+            principal: Who approves.
+            reason: Why, in their words.
+            args: The digest of the arguments that they were shown; None to take those that were asked with.
+            statement: The approval signed by them, see `affidavit.crypto.approval`.
+
+        Returns:
+            The approval.decided event.
+
+        Raises:
+            ApprovalRefused: Nothing waits under this number, or this person may not approve it.
+            RunFinished: The run has ended.
+            UnknownRun: There is no such run.
+            RunOwned: Another owner has it; ask that one by way of its inbox.
+            LogError: It could not be recorded.
+        """
+        decision = Decision(call, True, principal, reason, args, statement)
+        async with self._taken(run_id) as session:
+            return await session.decide(decision)
+
+    async def refuse(
+        self, run_id: str, call: int, *, principal: str, reason: str = "", statement: bytes = b""
+    ) -> Event:
+        """Refuse a call that waits for approval. Arguments, result and errors as `approve`."""
+        decision = Decision(call, False, principal, reason, None, statement)
+        async with self._taken(run_id) as session:
+            return await session.decide(decision)
+
+    async def brake(self, run_id: str, *, principal: str, reason: str = "", engage: bool = True) -> Event:
+        """Pull the brake of one run, or let it go: whatever is under way ends, and everything after it is refused.
+
+        Returns:
+            The brake.engaged or brake.released event.
+
+        Raises:
+            RunFinished: The run has ended.
+            UnknownRun: There is no such run.
+            RunOwned: Another owner has it; ask that one by way of its inbox.
+            LogError: It could not be recorded.
+        """
+        async with self._taken(run_id) as session:
+            return await session.brake(principal=principal, reason=reason, engage=engage)
+
+    async def brake_all(self, *, principal: str, reason: str = "", engage: bool = True) -> tuple[Braked, ...]:
+        """Pull the brake of every run of the log that has not ended, or let it go; see `affidavit.actors.brake_all`."""
+        return await brake_all(
+            self.log, self.bus, self._clock, self._taken, principal=principal, reason=reason, engage=engage
+        )
 
     def run(self, run_id: str) -> Run | None:
         """Return a run that this host drives, or one of the last that it has driven, or None."""
@@ -183,6 +242,19 @@ class Host:
     async def _require(self, run_id: str) -> None:
         if await self.log.info(run_id) is None:
             raise UnknownRun(f"there is no run {run_id}")
+
+    @asynccontextmanager
+    async def _taken(self, run_id: str) -> AsyncIterator[Session]:
+        """Give the session of a run that is driven here, else one opened for the purpose."""
+        run = self._runs.get(run_id)
+        if run is not None and not run.ended.is_set():
+            yield run.session
+            return
+        await self._require(run_id)
+        async with self._session(run_id) as session:
+            # Whoever asked before comes first, and is answered.
+            await session.attend()
+            yield session
 
     def _session(self, run_id: str) -> AbstractAsyncContextManager[Session]:
         return open_session(

@@ -9,10 +9,12 @@ the evidence is the effect.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, final
 
+from affidavit.actors.approvals import APPROVED, REFUSED, Decision
 from affidavit.actors.clock import Clock
 from affidavit.actors.codec import decode, encode
 from affidavit.actors.errors import LogLocked, WriterFenced
@@ -46,6 +48,8 @@ class Request:
         principal: Who asks.
         reason: Why.
         expires: Unix nanoseconds after which it is refused; 0 for never.
+        call: The call it is about; 0 for none.
+        detail: What else it says, by its own names. Anyone who may write the store may have written it.
     """
 
     id: str
@@ -54,6 +58,8 @@ class Request:
     principal: str = ""
     reason: str = ""
     expires: int = 0
+    call: int = 0
+    detail: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +173,8 @@ class InboxReader:
                 principal=event.principal,
                 reason=event.reason,
                 expires=expires if isinstance(expires, int) else 0,
+                call=event.call,
+                detail=event.detail,
             )
 
     def _answered(self, event: Event) -> None:
@@ -195,6 +203,38 @@ def request_event(kind: str, *, principal: str, reason: str, expires: int = 0) -
     """
     detail: dict[str, object] = {"expires": expires} if expires else {}
     return Event(kind, principal=principal, reason=reason, detail=detail)
+
+
+def decision_event(decision: Decision) -> Event:
+    """Return the event that asks for a decision about a call to be recorded."""
+    detail: dict[str, object] = {"decision": decision.word}
+    if decision.args is not None:
+        detail["args"] = decision.args
+    if decision.statement:
+        detail["statement"] = decision.statement
+    return Event(
+        Kind.REQUEST_DECIDE,
+        call=decision.call,
+        principal=decision.principal,
+        reason=decision.reason,
+        detail=detail,
+    )
+
+
+def decision_asked(request: Request) -> Decision | None:
+    """Return the decision that a request asks to be recorded; None if it states none."""
+    word, args = request.detail.get("decision"), request.detail.get("args")
+    statement = request.detail.get("statement", b"")
+    if not request.call or not request.principal or word not in (APPROVED, REFUSED):
+        return None
+    if not isinstance(statement, bytes) or not (args is None or isinstance(args, bytes)):
+        return None
+    return Decision(request.call, word == APPROVED, request.principal, request.reason, args, statement)
+
+
+def brake_event(*, engage: bool, principal: str, reason: str) -> Event:
+    """Return the event that asks for the brake to be pulled, or let go."""
+    return Event(Kind.REQUEST_BRAKE, principal=principal, reason=reason, detail={"engage": engage})
 
 
 def answer_event(request: Request, answer: Answer) -> Event:

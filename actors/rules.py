@@ -20,6 +20,7 @@ from affidavit.actors.deciders.port import Decider
 from affidavit.actors.events import Trust
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.policy.model import MICROS, Policy
+from affidavit.crypto.key_forms import read_public_key
 
 _TRUST = (Trust.TRUSTED, Trust.SEMI_TRUSTED, Trust.UNTRUSTED)
 
@@ -79,7 +80,17 @@ def _deciders(spec: GoalSpec, policy: Policy | None) -> Iterator[Decider]:
     if policy is not None:
         yield from _pools(policy)
         for rule in policy.approval:
-            yield ApprovalGate(rule.tools, rule.expires_seconds, rule.approvers, rule.signed)
+            keys = _keys(policy, rule.approvers)
+            yield ApprovalGate(rule.tools, rule.expires_seconds, rule.approvers, rule.signed, keys)
+
+
+def _keys(policy: Policy, approvers: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
+    """Return the keys of those who may approve."""
+    return tuple(
+        (name, read_public_key(key.encode())[0].raw)
+        for name, key in policy.approver_keys.items()
+        if name in approvers or not approvers
+    )
 
 
 def _pools(policy: Policy) -> Iterator[Decider]:

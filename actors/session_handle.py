@@ -8,6 +8,7 @@ from typing import Final, final
 
 import trio
 
+from affidavit.actors.approvals import Approval, Decision
 from affidavit.actors.events import Event
 from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.projection import Projection
@@ -153,6 +154,47 @@ class Session:
         Cancellation: a cancellation once asked for is carried out all the same.
         """
         return await self._core.ask(partial(CancelRun, principal, reason), Event)
+
+    @property
+    def waiting(self) -> tuple[Approval, ...]:
+        """The calls that wait for a person's decision, in order; one whose time is up until the waist has said so."""
+        return self._core.record.state.approvals.undecided
+
+    async def decide(self, decision: Decision) -> Event:
+        """Record what a person decided about a call that waits for approval; the call then goes on, or is refused.
+
+        Returns:
+            The approval.decided event.
+
+        Raises:
+            ApprovalRefused: Nothing waits under this number, or this person may not decide it so.
+            RunFinished: The run has ended.
+            RuntimeError: The session was never opened.
+            LogError: It could not be recorded.
+
+        Cancellation: Cancelled means that nothing was decided.
+        """
+        return await self._core.rulings.decide(decision)
+
+    async def brake(self, *, principal: str, reason: str = "", engage: bool = True) -> Event:
+        """Pull the brake: whatever is under way ends, and every further action is refused on the record. Or let it go again.
+
+        Args:
+            principal: Who asks.
+            reason: Why.
+            engage: Whether to pull it or to let it go.
+
+        Returns:
+            The brake.engaged or brake.released event.
+
+        Raises:
+            RunFinished: The run has ended.
+            RuntimeError: The session was never opened.
+            LogError: It could not be recorded.
+
+        Cancellation: Cancelled means that nothing was recorded.
+        """
+        return await self._core.rulings.brake(engage=engage, principal=principal, reason=reason)
 
     async def attend(self) -> None:
         """Carry out and answer what other processes have asked of the run's owner; see `affidavit.actors.inbox`.

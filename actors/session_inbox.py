@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, final
 
+from affidavit.actors.approvals import Decision
 from affidavit.actors.clock import Clock
-from affidavit.actors.errors import LogError, SealRefused
+from affidavit.actors.errors import ApprovalRefused, LogError, RunFinished, SealRefused
 from affidavit.actors.events import Event, Kind
-from affidavit.actors.inbox import Answer, InboxReader, Outcome, Request, answer_event, post
+from affidavit.actors.inbox import Answer, InboxReader, Outcome, Request, answer_event, decision_asked, post
 from affidavit.actors.logs.port import Log
 from affidavit.actors.run_state import RunState
 from affidavit.crypto.failures import CodedError
@@ -17,6 +18,7 @@ FINISHED: Final = "finished"
 EXPIRED: Final = "expired"
 UNSUPPORTED: Final = "unsupported"
 NOT_OPENED: Final = "not_opened"
+MALFORMED: Final = "malformed"
 FAILED: Final = "failed"
 
 
@@ -29,6 +31,14 @@ class Effects(Protocol):
 
     async def seal(self, principal: str = "", causation_id: str = "") -> Event:
         """Seal what is recorded."""
+        ...
+
+    async def decide_call(self, decision: Decision, causation_id: str) -> Event:
+        """Decide about a call that waits for approval."""
+        ...
+
+    async def brake_run(self, *, engage: bool, principal: str, reason: str, causation_id: str) -> Event:
+        """Pull the brake, or let it go."""
         ...
 
 
@@ -84,6 +94,10 @@ class SessionInbox:
                 work = self._cancel
             case Kind.REQUEST_SEAL:
                 work = self._seal
+            case Kind.REQUEST_DECIDE:
+                work = self._decide
+            case Kind.REQUEST_BRAKE:
+                work = self._brake
             case _:
                 return _refused(UNSUPPORTED, f"this owner knows no {request.kind}")
         return await _answer(lambda: work(request))
@@ -102,6 +116,26 @@ class SessionInbox:
         sealed = await self._effects.seal(request.principal, request.id)
         return Answer(Outcome.DONE, seq=sealed.seq)
 
+    async def _decide(self, request: Request) -> Answer:
+        decision = decision_asked(request)
+        if decision is None:
+            return _refused(MALFORMED, "the request does not say who decides what about which call")
+        if not self._state.opened:
+            return _refused(NOT_OPENED, "nothing was ever recorded on this run")
+        decided = await self._effects.decide_call(decision, request.id)
+        return Answer(Outcome.DONE, seq=decided.seq)
+
+    async def _brake(self, request: Request) -> Answer:
+        engage = request.detail.get("engage")
+        if not isinstance(engage, bool) or not request.principal:
+            return _refused(MALFORMED, "the request does not say who pulls the brake or lets it go")
+        if not self._state.opened:
+            return _refused(NOT_OPENED, "nothing was ever recorded on this run")
+        braked = await self._effects.brake_run(
+            engage=engage, principal=request.principal, reason=request.reason, causation_id=request.id
+        )
+        return Answer(Outcome.DONE, seq=braked.seq)
+
 
 async def _answer(work: Callable[[], Awaitable[Answer]]) -> Answer:
     try:
@@ -109,8 +143,19 @@ async def _answer(work: Callable[[], Awaitable[Answer]]) -> Answer:
     except LogError:
         raise
     except Exception as error:
-        code = str(error.code) if isinstance(error, CodedError) else ""
-        return _refused(code or ("seal_refused" if isinstance(error, SealRefused) else FAILED), str(error))
+        return _refused(_code(error), str(error))
+
+
+def _code(error: Exception) -> str:
+    match error:
+        case CodedError() | ApprovalRefused():
+            return str(error.code)
+        case SealRefused():
+            return "seal_refused"
+        case RunFinished():
+            return FINISHED
+        case _:
+            return FAILED
 
 
 def _refused(code: str, reason: str) -> Answer:

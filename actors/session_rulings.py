@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
-from affidavit.actors.approvals import APPROVED, REFUSED, Approval, Decision
+from affidavit.actors.approvals import Approval, Decision
 from affidavit.actors.clock import Clock
 from affidavit.actors.errors import ApprovalRefused
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.session_record import SessionRecord
+from affidavit.crypto.approval import ApprovalStatement, require_statement, verify_approval
+from affidavit.crypto.failures import ProducerError, VerificationError
+from affidavit.crypto.keyring import Keyring
+from affidavit.crypto.keys import VerifyingKey
 
 
 @final
@@ -37,13 +41,14 @@ class SessionRulings:
             LogError: It could not be recorded.
         """
         # Read here for what the event says; judged again at its turn to be appended, when nothing can come between.
-        approval = self._waiting(decision.call)
-        self._check(decision)
+        approval = self._check(decision)
         detail: dict[str, object] = {
             "args": approval.args,
-            "decision": APPROVED if decision.approved else REFUSED,
+            "decision": decision.word,
             "request": approval.requested,
         }
+        if decision.statement:
+            detail["statement"] = decision.statement
         event = Event(
             Kind.APPROVAL_DECIDED,
             action=approval.action,
@@ -56,7 +61,11 @@ class SessionRulings:
             causation_id=causation_id,
             detail=detail,
         )
-        return await self._rule(event, lambda: self._check(decision))
+
+        def check() -> None:
+            self._check(decision)
+
+        return await self._rule(event, check)
 
     async def brake(self, *, engage: bool, principal: str, reason: str, causation_id: str = "") -> Event:
         """Record that the brake was pulled, or let go.
@@ -87,7 +96,7 @@ class SessionRulings:
             )
         return approval
 
-    def _check(self, decision: Decision) -> None:
+    def _check(self, decision: Decision) -> Approval:
         approval = self._waiting(decision.call)
         if self._clock.now_ns() >= approval.expires:
             raise ApprovalRefused("expired", f"the request to approve call {decision.call} has expired")
@@ -100,3 +109,52 @@ class SessionRulings:
             raise ApprovalRefused(
                 "args_changed", f"the arguments shown were not those that call {decision.call} was asked with"
             )
+        self._check_signature(approval, decision)
+        return approval
+
+    def _check_signature(self, approval: Approval, decision: Decision) -> None:
+        if not decision.statement:
+            if approval.signed:
+                raise ApprovalRefused(
+                    "signature_needed", f"a decision about call {decision.call} must be signed by who decides"
+                )
+            return
+        key = approval.keys.get(decision.principal)
+        if key is None and approval.signed:
+            raise ApprovalRefused(
+                "signature_invalid",
+                f"the policy holds no key of {decision.principal} to check a signature with",
+            )
+        try:
+            require_statement(
+                verify_approval(decision.statement, _keyring(key)),
+                statement_of(self._record.stream.id, approval, decision),
+            )
+        except (VerificationError, ProducerError) as error:
+            raise ApprovalRefused(
+                "signature_invalid",
+                f"the signature of {decision.principal} on call {decision.call} does not hold: {error.detail}",
+            ) from error
+
+
+def statement_of(run_id: str, approval: Approval, decision: Decision) -> ApprovalStatement:
+    """Return what a person who decides so about a request puts their name to."""
+    return ApprovalStatement(
+        run=run_id,
+        call=approval.call,
+        action=approval.action,
+        args=approval.args,
+        decision=decision.word,
+        principal=decision.principal,
+        reason=decision.reason,
+        request=approval.requested,
+        expires=approval.expires,
+    )
+
+
+def _keyring(key: bytes | None) -> Keyring:
+    """Return the one key that a signature must be by; without it, the signature need only hold under the key that it names."""
+    keyring = Keyring()
+    if key is not None:
+        keyring.add_any_kid(VerifyingKey(key))
+    return keyring

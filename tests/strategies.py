@@ -132,7 +132,9 @@ def events(kinds: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[Eve
 def recorded_events(kinds: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[Event]:
     """An event as it is read from a log: with a seq, a time and the actor of its kind."""
     return st.builds(
-        lambda event, seq, time: replace(event, seq=seq, time=time, actor=str(actor_of(event.kind))),
+        lambda event, seq, time: replace(
+            event, seq=seq, time=time, actor=str(actor_of(event.kind, event.principal))
+        ),
         events(kinds),
         st.integers(1, (1 << 63) - 1),
         INT64,

@@ -20,12 +20,14 @@ class ApprovalGate:
         expires_seconds: How long after it was asked for an approval can be given and used.
         approvers: Who may decide; empty for anyone.
         signed: Whether the decision must bear a signature.
+        keys: The raw Ed25519 public keys of those who may sign, by name.
     """
 
     tools: tuple[str, ...]
     expires_seconds: int
     approvers: tuple[str, ...] = ()
     signed: bool = False
+    keys: tuple[tuple[str, bytes], ...] = ()
 
     def covers(self, name: str) -> bool:
         """Tell whether a tool of this name needs approval."""
@@ -38,7 +40,7 @@ class ApprovalGate:
         approval = standing.approval
         if approval is None:
             expires = standing.now + self.expires_seconds * NANOSECONDS
-            return Ask(expires, self.approvers, self.signed)
+            return Ask(expires, self.approvers, self.signed, self.keys)
         if approval.args != action.args_digest:
             return _needed("args_changed", "the arguments are not those that approval was asked for")
         if approval.decision == REFUSED:
@@ -48,7 +50,7 @@ class ApprovalGate:
             return _needed("expired", "its approval has expired")
         if approval.decision == APPROVED:
             return None
-        return Ask(approval.expires, approval.approvers, approval.signed)
+        return Ask(approval.expires, approval.approvers, approval.signed, tuple(approval.keys.items()))
 
 
 def _needed(code: str, reason: str) -> Denial:

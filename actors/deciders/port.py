@@ -102,11 +102,13 @@ class Ask:
         expires: Unix nanoseconds after which the approval is not given any more, and holds no more.
         approvers: Who may decide; empty for anyone.
         signed: Whether the decision must bear a signature.
+        keys: The raw Ed25519 public keys of those who may sign, by name.
     """
 
     expires: int
     approvers: tuple[str, ...] = ()
     signed: bool = False
+    keys: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def _encode(event: Event, seq: int = 1, time: int = 0) -> bytes:
 @given(strategies.events(), st.integers(1, (1 << 63) - 1), strategies.INT64)
 def test_what_is_recorded_is_what_is_read(event: Event, seq: int, time: int) -> None:
     """Every event comes back from its stored bytes the same, with the seq, time and actor it was given."""
-    recorded = replace(event, seq=seq, time=time, actor=str(actor_of(event.kind)))
+    recorded = replace(event, seq=seq, time=time, actor=str(actor_of(event.kind, event.principal)))
     assert decode(_encode(event, seq, time)) == recorded
 
 
@@ -140,7 +140,9 @@ def test_stored_types(kind: Kind, stored: str) -> None:
         ("action.rejected", "system"),
         ("net.egress", "system"),
         ("user.message", "human"),
-        ("approval.decided", "human"),
+        ("request.decide", "human"),
+        ("request.brake", "human"),
+        ("request.answered", "system"),
         ("session.converged", "agent"),
         ("action.admitted", "agent"),
         ("tool.result", "agent"),
@@ -150,6 +152,13 @@ def test_stored_types(kind: Kind, stored: str) -> None:
 def test_who_an_event_speaks_for(kind: str, actor: str) -> None:
     """The actor follows from the kind, whatever the reporter wrote."""
     assert decode(_encode(Event(kind, actor="human" if actor == "agent" else "agent"))).actor == actor
+
+
+@pytest.mark.parametrize("kind", ["approval.decided", "brake.engaged", "brake.released"])
+def test_a_ruling_speaks_for_the_person_that_it_names_or_for_the_system(kind: str) -> None:
+    """A request that merely expired was decided by nobody."""
+    assert decode(_encode(Event(kind, principal="ada"))).actor == "human"
+    assert decode(_encode(Event(kind))).actor == "system"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from affidavit.actors.approvals import Decision
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.buses.port import Bus, inbox_subject
 from affidavit.actors.clock import SystemClock
@@ -20,7 +21,15 @@ from affidavit.actors.errors import RunCancelled, SessionFailed
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.goal import GoalKey
 from affidavit.actors.history import history
-from affidavit.actors.inbox import Answer, InboxReader, inbox_of, post, request_event
+from affidavit.actors.inbox import (
+    Answer,
+    InboxReader,
+    brake_event,
+    decision_event,
+    inbox_of,
+    post,
+    request_event,
+)
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Entry, Log
 from affidavit.actors.sealer import Sealer, open_sealer
@@ -33,6 +42,21 @@ from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, kinds_of
 CANCEL = request_event(Kind.REQUEST_CANCEL, principal="ada", reason="wrong ledger")
 SEAL = request_event(Kind.REQUEST_SEAL, principal="eve", reason="")
 CANCELLED = [Kind.SESSION_STARTED, Kind.GOAL_PHASE, Kind.STALLED]
+BRAKE = brake_event(engage=True, principal="ada", reason="stop it")
+DECIDE = decision_event(Decision(1, True, "ada", "fine", bytes(32)))
+EFFECTS = {
+    CANCEL.kind: Kind.STALLED,
+    SEAL.kind: Kind.RECORD_SEALED,
+    BRAKE.kind: Kind.BRAKE_ENGAGED,
+    DECIDE.kind: Kind.APPROVAL_DECIDED,
+}
+ASKED = Event(
+    Kind.APPROVAL_REQUESTED,
+    action="pay",
+    call=1,
+    tool_use_id="t1",
+    detail={"args": bytes(32), "expires": 1 << 62},
+)
 SIGNER = EphemeralSigner()
 
 
@@ -123,6 +147,10 @@ async def test_a_seal_is_made_in_the_askers_name_and_the_run_goes_on(autojump_cl
         (SEAL, "failed"),
         (request_event("request.dance", principal="ada", reason=""), "unsupported"),
         (request_event(Kind.REQUEST_CANCEL, principal="ada", reason="", expires=5), "expired"),
+        (DECIDE, "not_asked"),
+        (Event(Kind.REQUEST_DECIDE, call=1, principal="ada", detail={"decision": "perhaps"}), "malformed"),
+        (Event(Kind.REQUEST_DECIDE, call=1, detail={"decision": "approved"}), "malformed"),
+        (Event(Kind.REQUEST_BRAKE, principal="ada", detail={"engage": "yes"}), "malformed"),
     ],
 )
 async def test_what_cannot_be_done_is_refused_with_a_code_and_leaves_no_effect(
@@ -171,7 +199,7 @@ async def test_a_request_that_nobody_could_answer_is_carried_out_by_the_next_own
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST, Fault.WRITTEN, Fault.FULL])
-@pytest.mark.parametrize("event", [CANCEL, SEAL], ids=["cancel", "seal"])
+@pytest.mark.parametrize("event", [CANCEL, SEAL, BRAKE, DECIDE], ids=["cancel", "seal", "brake", "decide"])
 async def test_whatever_append_fails_the_effect_stands_once_and_is_answered_in_the_end(
     event: Event, fault: Fault, autojump_clock: MockClock
 ) -> None:
@@ -181,7 +209,8 @@ async def test_whatever_append_fails_the_effect_stands_once_and_is_answered_in_t
         log = FaultLog(truth)
         seq = 0
         try:
-            async with open_sealer(log, SIGNER) as sealer, going(log, bus, sealer):
+            async with open_sealer(log, SIGNER) as sealer, going(log, bus, sealer) as (session, _):
+                await session.reporter.report(ASKED)
                 seq = await ask(truth, event)
                 log._at, log._fault = frozenset({log.appends + place}), fault
                 bus.publish(inbox_subject(RUN))
@@ -196,8 +225,7 @@ async def test_whatever_append_fails_the_effect_stands_once_and_is_answered_in_t
         assert answer is not None
         assert answer.outcome == "done"
         effects = [each for each in await history(truth, RUN) if each.causation_id == f"{RUN}.inbox/{seq}"]
-        wanted = Kind.STALLED if event is CANCEL else Kind.RECORD_SEALED
-        assert [each.kind for each in effects].count(wanted) == 1
+        assert [each.kind for each in effects].count(EFFECTS[event.kind]) == 1
         answered = [each.kind for each in await history(truth, inbox_of(RUN))]
         assert answered.count(Kind.REQUEST_ANSWERED) == 1
 
