@@ -22,6 +22,7 @@ from affidavit.actors.errors import ToolFailed
 from affidavit.actors.netguard.decision import EgressDenied
 from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.netguard.http import MAX_REDIRECTS, guarded_client
+from affidavit.actors.netguard.scope import current_guard
 from affidavit.actors.toolbox.port import Tool
 from affidavit.actors.toolbox.typed import TypedTool
 
@@ -54,16 +55,16 @@ class HttpFetch(BaseModel):
     ] = "text/plain; charset=utf-8"
 
 
-def http_fetch(guard: Guard, *, ssl_context: ssl.SSLContext | None = None) -> Tool:
-    """Return the tool for one goal.
+def http_fetch(guard: Guard | None = None, *, ssl_context: ssl.SSLContext | None = None) -> Tool:
+    """Return the tool.
 
     Args:
-        guard: Decides about its connections and records them.
+        guard: Decides about its connections and records them; None takes that of the run which calls the tool.
         ssl_context: How servers are verified; None takes the machine's own trusted certificates.
     """
 
     async def work(arguments: HttpFetch) -> str:
-        return await _fetch(guard, ssl_context, arguments)
+        return await _fetch(guard or current_guard(), ssl_context, arguments)
 
     return TypedTool(
         "http_fetch",

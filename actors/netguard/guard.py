@@ -147,7 +147,10 @@ class Guard:
         if isinstance(asked, Decision):
             return asked
         failure: OSError | None = None
-        addresses = await _addresses(asked, port)
+        try:
+            addresses = await _addresses(asked, port)
+        except OSError as error:
+            raise OSError(f"no connection to {asked.text}:{port}: {_words(error)}") from error
         for waiting, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             target = Target(asked.text, address, port)
             refusal = await self._permit(target)

@@ -191,4 +191,6 @@ def _is_local(address: Address) -> bool:
 
 
 def _bad(text: str, why: str) -> ConfigurationError:
-    return ConfigurationError(f"the egress rule {shown(text)!r} cannot be used: {why}")
+    # What stands before an @ may be somebody's password.
+    kept = text.rpartition("@")[2]
+    return ConfigurationError(f"the egress rule {shown(kept)!r} cannot be used: {why}")

@@ -18,6 +18,7 @@ from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.netguard.http import guarded_client
 from affidavit.actors.netguard.policy import EgressPolicy
 from affidavit.actors.netguard.proxy import open_proxy
+from affidavit.actors.nurseries import open_owned_nursery
 
 REACHED: Final = "reached"
 REFUSED: Final = "refused"
@@ -131,12 +132,11 @@ class Site:
 async def open_site(book: Book, reply: Reply = hello) -> AsyncIterator[Site]:
     """Listen on one port of every address that this machine has, IPv4 and IPv6 alike."""
     site = Site(book, reply=reply)
-    async with trio.open_nursery() as nursery:
+    async with open_owned_nursery() as nursery:
         listeners = await _listeners()
         site.port = listeners[0].socket.getsockname()[1]
         await nursery.start(trio.serve_listeners, site.handle, listeners)
         yield site
-        nursery.cancel_scope.cancel()
 
 
 async def _listeners() -> list[trio.SocketListener]:

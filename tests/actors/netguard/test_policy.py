@@ -95,6 +95,13 @@ def test_a_bad_rule_is_refused_in_one_sentence(rule: str, why: str) -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_a_bad_rule_is_shown_without_a_password() -> None:
+    """An address with a user and a password, given as a rule, is not repeated whole."""
+    with pytest.raises(ConfigurationError) as caught:
+        parse_rule("https://user:hunter2@example.org")
+    assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize("text", ["localhost", "public", "10.0.0.0/8:443", "*.example.org:443", "0.0.0.0:80"])
 def test_an_endpoint_is_one_host_with_its_port(text: str) -> None:
     """A range, a pattern, a host without a port and an address that names no host are no endpoints."""
