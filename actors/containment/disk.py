@@ -31,19 +31,29 @@ class DiskWatch:
     """The growth of one workspace during one run. Its methods read the disk and belong in a thread."""
 
     def __init__(self, workspace: int, limit: int, *, now: Callable[[], float] = time.monotonic) -> None:
-        """Note how things stand before the command begins.
+        """Take a workspace; `begin` is to be called before the command begins.
 
         Args:
             workspace: A descriptor of the directory; owned by this object from now on.
             limit: By how many bytes it may grow.
             now: Seconds that only go up.
-
-        Raises:
-            ContainmentFailed: It cannot be read, or is nested too deeply to be watched.
         """
         self._workspace = workspace
         self._limit = limit
         self._now = now
+        self._free = self._files = self._size = 0
+        self._next = 0.0
+
+    def __del__(self) -> None:
+        # Not closed by a call: a look that was abandoned may still be at work in its thread, and holds this object.
+        os.close(self._workspace)
+
+    def begin(self) -> None:
+        """Note how things stand.
+
+        Raises:
+            ContainmentFailed: The workspace cannot be read, or is nested too deeply to be watched.
+        """
         try:
             self._free, self._files = self._room()
             self._size = self._sum(0)
@@ -51,11 +61,7 @@ class DiskWatch:
             raise ContainmentFailed(f"the workspace cannot be read: {error.strerror}") from error
         if self._size >= _TOO_DEEP:
             raise ContainmentFailed(f"the workspace is nested more than {DEEPEST} directories deep")
-        self._next = now() + _SECONDS_BETWEEN
-
-    def __del__(self) -> None:
-        # Not closed by a call: a look that was abandoned may still be at work in its thread, and holds this object.
-        os.close(self._workspace)
+        self._next = self._now() + _SECONDS_BETWEEN
 
     def over(self, root: int) -> bool:
         """Tell whether the workspace has grown too much, or the file system is nearly full.

@@ -151,7 +151,9 @@ class ProxyRoute:
         credential = f"{self.userinfo}@" if self.userinfo else ""
         url = f"http://{credential}127.0.0.1:{port}"
         names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-        return {cased: url for name in names for cased in (name, name.lower())}
+        # An empty NO_PROXY, so that no exception is taken from elsewhere.
+        pairs = dict.fromkeys(names, url) | {"NO_PROXY": ""}
+        return pairs | {name.lower(): value for name, value in pairs.items()}
 
 
 class Containment(Protocol):

@@ -85,10 +85,9 @@ class Supervisor:
 
         Cancellation: returns at once; a thread may read on for a while.
         """
-        own = os.dup(workspace)
-        return await trio.to_thread.run_sync(
-            DiskWatch, own, limits.disk_bytes, limiter=self._limiter, abandon_on_cancel=True
-        )
+        disk = DiskWatch(os.dup(workspace), limits.disk_bytes)
+        await trio.to_thread.run_sync(disk.begin, limiter=self._limiter, abandon_on_cancel=True)
+        return disk
 
     async def see_through(self, held: Held, limits: Limits, disk: DiskWatch) -> Outcome:
         """See a command through to its end.
