@@ -19,6 +19,8 @@ from affidavit.actors.mission_config import MissionConfig, changed_digests
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_tools import ToolStep
 from affidavit.actors.mission_turn import ModelStep, TurnFailed
+from affidavit.actors.netguard.decision import ReportingRecorder
+from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.recovery import closing_events, ending_events, turn_completed
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.rules import rules_of
@@ -43,8 +45,9 @@ class Mission:
         self._ledger = MissionLedger(conversation, reporter)
         rules = rules_of(spec, config.policy)
         self._dispatcher = Dispatcher(self._ledger, rules.grant, rules.deciders, clock=config.clock)
-        self._turns = ModelStep(config, spec, rules.grant, self._ledger, self._dispatcher)
-        self._tools = ToolStep(config, self._ledger, self._dispatcher)
+        guard = Guard(config.egress_policy, ReportingRecorder(self._ledger))
+        self._turns = ModelStep(config, spec, rules.grant, self._ledger, self._dispatcher, guard)
+        self._tools = ToolStep(config, self._ledger, self._dispatcher, guard)
 
     @property
     def spec(self) -> GoalSpec:

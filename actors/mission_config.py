@@ -10,6 +10,7 @@ from typing import Final
 from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.models.port import Model
+from affidavit.actors.netguard.policy import EgressPolicy
 from affidavit.actors.policy.model import Policy
 from affidavit.actors.rules import grant_of
 from affidavit.actors.text import DEFAULT_TEXT_LIMIT, clean
@@ -22,6 +23,7 @@ DEFAULT_MODEL_SECONDS: Final = 600.0
 DEFAULT_BACKOFF_SECONDS: Final = 0.5
 # With what else an event may hold, an event of such a text stays below the 1 MiB that one may have.
 MAX_TEXT_LIMIT: Final = 384 * 1024
+NOWHERE: Final = EgressPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class MissionConfig:
         model_seconds: How long one call of the model may take.
         text_limit: The most UTF-8 bytes of a text that are recorded and shown.
         policy: What the operator allows; None leaves a goal to its own limits.
+        egress: Where the tools may connect to if there is no policy; nowhere by default.
 
     Raises:
         ValueError: A limit is out of range.
@@ -52,6 +55,7 @@ class MissionConfig:
     model_seconds: float = DEFAULT_MODEL_SECONDS
     text_limit: int = DEFAULT_TEXT_LIMIT
     policy: Policy | None = None
+    egress: EgressPolicy = NOWHERE
 
     def __post_init__(self) -> None:
         """Check the limits."""
@@ -60,6 +64,11 @@ class MissionConfig:
         if not 1 <= self.text_limit <= MAX_TEXT_LIMIT:
             raise ValueError(f"a text limit is 1 to {MAX_TEXT_LIMIT} bytes, not {self.text_limit}")
 
+    @property
+    def egress_policy(self) -> EgressPolicy:
+        """Where the tools may connect to. The model's own endpoint is granted apart from it."""
+        return self.egress if self.policy is None else EgressPolicy(self.policy.egress.allow)
+
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:
         """Return what session.started says of the configuration: the model's name and one digest for each part."""
         return {"model": self.model.name, "digests": self.digests(spec)}
@@ -67,7 +76,9 @@ class MissionConfig:
     def digests(self, spec: GoalSpec) -> dict[str, bytes]:
         """Return the SHA-256 digests of model, tools, policy and configuration."""
         grant = grant_of(spec, self.policy)
-        laid_down = [] if self.policy is None else [self.policy.digest]
+        laid_down = [self.egress.digest] if self.egress != NOWHERE else []
+        if self.policy is not None:
+            laid_down = [self.policy.digest]
         return {
             "model": self.model.digest,
             "tools": self.toolbox.digest,

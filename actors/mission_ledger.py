@@ -22,6 +22,8 @@ class MissionLedger:
         """Take up a conversation where it stands."""
         self.conversation = conversation
         self._reporter = reporter
+        # Asked once: to look a protocol up costs more than most of what is done with it.
+        self._attentive = reporter if isinstance(reporter, AttentiveReporter) else None
 
     @property
     def book(self) -> RunBook:
@@ -42,11 +44,15 @@ class MissionLedger:
         self.hear(recorded)
         return recorded
 
+    async def report(self, *events: Event) -> tuple[Event, ...]:
+        """Do as `record` does, so that what reports on the mission's behalf is folded as well."""
+        return await self.record(*events)
+
     async def attend(self) -> None:
         """Have whatever others have asked of this run by now done first.
 
         Raises:
             LogError: It could not be recorded.
         """
-        if isinstance(self._reporter, AttentiveReporter):
-            await self._reporter.attend()
+        if self._attentive is not None:
+            await self._attentive.attend()

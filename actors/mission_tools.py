@@ -21,6 +21,8 @@ from affidavit.actors.faults import stopping_part, words_of
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_reply import fit_marked
+from affidavit.actors.netguard.guard import Guard
+from affidavit.actors.netguard.scope import going_out_through
 from affidavit.actors.recovery import CANCELLED_TEXT, INTERRUPTED_TEXT, result_events, unanswered
 from affidavit.actors.rules import trust_of
 from affidavit.actors.toolbox.arguments import validate_arguments
@@ -33,11 +35,14 @@ _MAX_NAME: Final = 200
 class ToolStep:
     """Runs a mission's tool calls."""
 
-    def __init__(self, config: MissionConfig, ledger: MissionLedger, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self, config: MissionConfig, ledger: MissionLedger, dispatcher: Dispatcher, guard: Guard
+    ) -> None:
         """Bind to one mission."""
         self._config = config
         self._ledger = ledger
         self._dispatcher = dispatcher
+        self._guard = guard
 
     async def run(self, call: PendingCall) -> None:
         """Run one pending call, or record why it was refused.
@@ -75,7 +80,7 @@ class ToolStep:
         answer: object = None
         try:
             arguments = validate_arguments(tool.spec, call.input)
-            with trio.move_on_after(limit) as scope:
+            with trio.move_on_after(limit) as scope, going_out_through(self._guard):
                 answer = await tool.run(arguments)
         except ToolFailed as error:
             return self._failed(call, words_of(error), "tool_failed")

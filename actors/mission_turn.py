@@ -19,6 +19,8 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_reply import MAX_NAME, reply_events, sound_usage
 from affidavit.actors.models.port import ModelReply, ModelRequest
+from affidavit.actors.netguard.guard import Guard
+from affidavit.actors.netguard.scope import going_out_through
 from affidavit.actors.text import fit
 
 _BYTES_PER_TOKEN = 3
@@ -47,6 +49,7 @@ class ModelStep:
         grant: CapabilityGrant,
         ledger: MissionLedger,
         dispatcher: Dispatcher,
+        guard: Guard,
     ) -> None:
         """Bind to one mission."""
         self._config = config
@@ -54,6 +57,7 @@ class ModelStep:
         self._grant = grant
         self._ledger = ledger
         self._dispatcher = dispatcher
+        self._guard = guard
         prices = config.policy.prices if config.policy else None
         self._pricing = prices.pricing() if prices else None
 
@@ -109,7 +113,7 @@ class ModelStep:
 
     async def _generate(self, request: ModelRequest, seconds: float | None) -> ModelReply:
         limit = math.inf if seconds is None else seconds
-        with trio.move_on_after(limit):
+        with trio.move_on_after(limit), going_out_through(self._guard):
             return await self._config.model.generate(request)
         raise ModelError(
             f"the model did not answer within {limit:g} s", fault=FaultClass.TRANSIENT, code="timeout"

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
+import pytest
 import trio
 
 from affidavit.actors.netguard.decision import Decision, EgressDenied
@@ -26,6 +27,19 @@ UNASKED: Final = "unasked"
 FAILED: Final = "failed"
 
 Place = tuple[str, int]
+
+
+def _has_six() -> bool:
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            return False
+        return True
+
+
+HAS_SIX: Final = socket.has_ipv6 and _has_six()
+needs_six: Final = pytest.mark.skipif(not HAS_SIX, reason="this machine has no IPv6 loopback address")
 
 
 @dataclass
@@ -143,7 +157,7 @@ async def _listeners() -> list[trio.SocketListener]:
     while True:
         four = (await trio.open_tcp_listeners(0, host="0.0.0.0"))[0]
         port = four.socket.getsockname()[1]
-        if not socket.has_ipv6:
+        if not HAS_SIX:
             return [four]
         try:
             return [four, *await trio.open_tcp_listeners(port, host="::")]

@@ -12,9 +12,9 @@ import trio.testing
 
 from affidavit.actors.errors import ToolFailed
 from affidavit.actors.netguard.decision import EgressDenied
-from affidavit.actors.netguard.fetch import MAX_BODY_BYTES, http_fetch
 from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.toolbox.arguments import validate_arguments
+from affidavit.actors.toolbox.http_fetch import MAX_BODY_BYTES, http_fetch
 from affidavit.actors.toolbox.registry import Toolbox
 from tests.actors.netguard.netkit import Book, Reply, names, open_site, response
 

@@ -155,18 +155,20 @@ async def test_a_unix_socket_is_refused_on_the_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "error"),
+    ("answer", "error", "patience"),
     [
-        (b"", httpx2.ReadTimeout),
-        (b"no http at all\r\n\r\n", httpx2.RemoteProtocolError),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", httpx2.ReadTimeout),
+        (b"", httpx2.ReadTimeout, 0.05),
+        (b"no http at all\r\n\r\n", httpx2.RemoteProtocolError, None),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", httpx2.ReadTimeout, 0.05),
     ],
 )
-async def test_errors_are_those_of_httpx2(answer: bytes, error: type[Exception]) -> None:
+async def test_errors_are_those_of_httpx2(
+    answer: bytes, error: type[Exception], patience: float | None
+) -> None:
     """A caller that knows httpx2 need know nothing else."""
     book = Book()
     async with open_site(book, lambda head: answer) as site:
-        limits = httpx2.Timeout(5, read=0.05)
+        limits = httpx2.Timeout(None, read=patience)
         async with guarded_client(book.guard("127.0.0.0/8"), timeout=limits) as client:
             with pytest.raises(error):
                 await client.get(f"http://127.0.0.1:{site.port}/")
@@ -197,18 +199,19 @@ async def test_a_connect_timeout_is_one(autojump_clock: trio.testing.MockClock) 
 async def test_cancelling_a_request_closes_its_connection() -> None:
     """The server sees the end at once."""
     book = Book()
+    scope = trio.CancelScope()
     ended = trio.Event()
 
     async def handle(stream: trio.SocketStream) -> None:
         while await stream.receive_some():
-            pass
+            scope.cancel(reason="the request has come")
         ended.set()
 
     async with trio.open_nursery() as nursery:
         listeners = await nursery.start(partial(trio.serve_tcp, handle, 0, host="127.0.0.1"))
         port = listeners[0].socket.getsockname()[1]
         async with guarded_client(book.guard("127.0.0.0/8")) as client:
-            with trio.move_on_after(0.05):
+            with scope:
                 await client.get(f"http://127.0.0.1:{port}/")
             await ended.wait()
         nursery.cancel_scope.cancel()

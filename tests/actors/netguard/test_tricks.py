@@ -20,6 +20,7 @@ from tests.actors.netguard.netkit import (
     by_client,
     by_dial,
     names,
+    needs_six,
     open_site,
     resolver,
 )
@@ -87,9 +88,17 @@ async def test_a_trick_makes_no_socket(trick: Trick) -> None:
         pytest.param("127.0.0.1:{}", "", "::ffff:7f00:1", (), "127.0.0.1", id="the same address, mapped"),
         pytest.param("127.0.0.0/8:{}", "", "127.0.0.9", (), "127.0.0.9", id="a range"),
         pytest.param("127.0.0.0/8", "", "a.example", ("127.0.0.3",), "127.0.0.3", id="a name into a range"),
-        pytest.param("[::1]:{}", "", "::1", (), "::1", id="an IPv6 address"),
+        pytest.param("[::1]:{}", "", "::1", (), "::1", id="an IPv6 address", marks=needs_six),
         pytest.param("", "localhost:{}", "localhost", ("127.0.0.1",), "127.0.0.1", id="an endpoint by name"),
-        pytest.param("", "LocalHost:{}", "localhost.", ("::1",), "::1", id="the same, spelled otherwise"),
+        pytest.param(
+            "",
+            "LocalHost:{}",
+            "localhost.",
+            ("::1",),
+            "::1",
+            id="the same, spelled otherwise",
+            marks=needs_six,
+        ),
         pytest.param("", "127.0.0.1:{}", "127.0.0.1", (), "127.0.0.1", id="an endpoint by address"),
     ],
 )
