@@ -62,8 +62,9 @@ def grant_of(spec: GoalSpec, policy: Policy | None) -> CapabilityGrant:
 def trust_of(tool: str, own: str, policy: Policy | None) -> str:
     """Return how far a tool is trusted: as it says itself, or less if the policy says so."""
     lowered = None if policy is None else policy.trust.get(tool)
-    stated = [Trust(each) for each in (own, lowered) if each in _TRUST]
-    return str(max(stated, key=_TRUST.index, default=Trust.UNTRUSTED))
+    # A word that is no level of trust is no trust, and a policy does not make it one.
+    stated = [Trust(each) if each in _TRUST else Trust.UNTRUSTED for each in (own, lowered or own)]
+    return str(max(stated, key=_TRUST.index))
 
 
 def _deciders(spec: GoalSpec, policy: Policy | None) -> Iterator[Decider]:

@@ -24,6 +24,7 @@ COMMANDS: Final = (
     "prove",
     "fsck",
     "store",
+    "policy",
 )
 
 

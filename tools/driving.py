@@ -21,6 +21,7 @@ from affidavit.actors.host import Host, Run, open_host
 from affidavit.actors.logs.port import Log
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.models.port import Model
 from affidavit.actors.models.registry import open_model
 from affidavit.actors.projection import project
 from affidavit.actors.signers.port import Signer
@@ -32,6 +33,7 @@ from affidavit.tools.interrupts import open_interrupts
 from affidavit.tools.narrator import Narrator
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place
+from affidavit.tools.policies import NamedPolicy
 from affidavit.tools.signing import ask_for_key
 from affidavit.tools.status import status_lines
 from affidavit.tools.terminal import style_of
@@ -52,6 +54,7 @@ class Setting:
         workspace: Where the agent may read; None gives it no tools.
         as_json: Whether standard output is for programs.
         after: The seq of the last event that need not be shown.
+        policy: What the run is held to, beside its own limits.
     """
 
     place: Place
@@ -60,12 +63,18 @@ class Setting:
     workspace: Path | None
     as_json: bool
     after: int = 0
+    policy: NamedPolicy | None = None
 
     @property
     def resume_line(self) -> str:
         """The command line that goes on with the run."""
         workspace = () if self.workspace is None else ("--workspace", str(self.workspace.resolve()))
-        return self.place.line("resume", self.run_id, "--model", self.model, *workspace)
+        policy = () if self.policy is None else self.policy.words
+        return self.place.line("resume", self.run_id, "--model", self.model, *workspace, *policy)
+
+    def config(self, model: Model, toolbox: Toolbox) -> MissionConfig:
+        """Return what the run's missions run with."""
+        return MissionConfig(model, toolbox, policy=self.policy.policy if self.policy else None)
 
 
 def toolbox_of(workspace: Path | None) -> Toolbox:
@@ -97,7 +106,7 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
     async with open_model(setting.model) as model:
         key = ask_for_key(setting.place)
         async with open_sqlite_log(setting.place.runs) as log:
-            return await _conduct(setting, log, key.open(), MissionConfig(model, toolbox), start)
+            return await _conduct(setting, log, key.open(), setting.config(model, toolbox), start)
 
 
 def _parking(name: str) -> str:

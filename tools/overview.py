@@ -25,6 +25,7 @@ Runs:
   watch ID           follow a run that is going on in another terminal
   replay ID          show a run from its first event to its last
   cancel ID          end a run for good, also one of another terminal
+  policy check FILE  say in plain sentences what a policy lets a run do; policy new begins one
 
 Evidence:
   seal ID            sign everything that a run has recorded so far

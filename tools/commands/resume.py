@@ -18,9 +18,10 @@ from affidavit.actors.projection import Projection, project
 from affidavit.tools.driving import Setting, drive, toolbox_of
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
-from affidavit.tools.options import MODEL_VARIABLE, AsJson, RunId, Store, Workspace
+from affidavit.tools.options import MODEL_VARIABLE, AsJson, RunId, Store, Wait, Workspace
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place, place_of
+from affidavit.tools.policies import PolicyFile, policy_of
 from affidavit.tools.sealing import seal_run
 from affidavit.tools.status import status_lines
 
@@ -45,13 +46,15 @@ async def resume(
         ),
     ] = None,
     workspace: Workspace = None,
+    policy: PolicyFile = None,
     accept_changes: Annotated[
         bool,
         Parameter(
             name="--accept-changes",
-            help="Go on with another model, tools or limits than the run began with; that is recorded.",
+            help="Go on with another model, tools, policy or limits than the run began with; that is recorded.",
         ),
     ] = False,
+    wait: Wait = None,
     as_json: AsJson = False,
     store: Store = None,
 ) -> int:
@@ -61,7 +64,7 @@ async def resume(
     sealed, if it was not.
 
     Exit codes: 0 converged, 1 stalled or cancelled, 2 misuse or environment,
-    130 interrupted.
+    4 parked until a person has approved a call, 130 interrupted.
 
     For example:
 
@@ -73,7 +76,9 @@ async def resume(
         return await _tell_of_the_end(place, found)
     chosen = model or _recorded_model(found)
     tip = found.events[-1].seq
-    setting = Setting(place, found.run_id, chosen, workspace, as_json, after=tip)
+    toolbox = toolbox_of(workspace)
+    named = policy_of(policy, toolbox, workspace)
+    setting = Setting(place, found.run_id, chosen, workspace, as_json, after=tip, policy=named)
 
     async def start(host: Host, config: MissionConfig) -> Run:
         try:
@@ -83,7 +88,7 @@ async def resume(
         notice(f"resuming run {run.id} after event {tip}, with {chosen}")
         return run
 
-    return await drive(setting, toolbox_of(workspace), start)
+    return await drive(setting, toolbox, start)
 
 
 async def _find(place: Place, text: str) -> _Found:

@@ -18,8 +18,9 @@ from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
 from affidavit.tools.commands.workspace_brief import system_prompt
 from affidavit.tools.driving import Setting, drive, toolbox_of
 from affidavit.tools.errors import UsageError
-from affidavit.tools.options import MODEL_VARIABLE, AsJson, Store, Workspace
+from affidavit.tools.options import MODEL_VARIABLE, AsJson, Store, Wait, Workspace
 from affidavit.tools.place import place_of
+from affidavit.tools.policies import PolicyFile, granted, policy_of
 
 
 async def run(
@@ -35,10 +36,12 @@ async def run(
         ),
     ],
     workspace: Workspace = None,
+    policy: PolicyFile = None,
     goal: GoalOptions = NO_GOAL_OPTIONS,
     id: Annotated[  # the contract's own name for it
         str | None, Parameter(name="--id", help="The run's id, instead of a fresh one.")
     ] = None,
+    wait: Wait = None,
     as_json: AsJson = False,
     store: Store = None,
 ) -> int:
@@ -49,7 +52,7 @@ async def run(
     the record, the other verifies it. Ctrl-C parks the run, to be resumed.
 
     Exit codes: 0 converged, 1 stalled or cancelled, 2 misuse or environment,
-    130 interrupted.
+    4 parked until a person has approved a call, 130 interrupted.
 
     For example:
 
@@ -61,7 +64,8 @@ async def run(
         raise UsageError("--tools grants tools that only a workspace gives: name one with --workspace")
     toolbox = toolbox_of(workspace)
     _check_granted(goal.granted or (), toolbox)
-    setting = Setting(place_of(store), _run_id(id), model, workspace, as_json)
+    named = policy_of(policy, toolbox, workspace)
+    setting = Setting(place_of(store), _run_id(id), model, workspace, as_json, policy=named, wait=wait)
 
     async def start(host: Host, config: MissionConfig) -> Run:
         if await host.log.info(setting.run_id) is not None:
@@ -71,7 +75,7 @@ async def run(
             workspace,
             given=goal.system,
             supports_tools=config.model.supports_tools,
-            granted=goal.granted,
+            granted=granted(goal.granted, named),
         )
         spec = goal.spec(objective, await trio.to_thread.run_sync(prompt))
         return await host.submit(spec, config, id=setting.run_id)
