@@ -101,7 +101,14 @@ class CommandTool:
             "Run a command in the workspace and return its exit code and what it printed. "
             f"It has {network}, {self._limits.wall_seconds:g} s, and ends with all its processes when this call ends."
         )
-        return TypedTool("run_command", words, RunCommand, self._run, trust=self._trust)
+        return TypedTool(
+            "run_command",
+            words,
+            RunCommand,
+            self._run,
+            trust=self._trust,
+            containment=self._containment.level,
+        )
 
     async def _run(self, arguments: RunCommand) -> str:
         if not meets(self._containment.level, required(self._trust)):

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar, final
 
 from pydantic import BaseModel, ValidationError
 
+from affidavit.actors.containment.levels import Level
 from affidavit.actors.errors import ToolFailed
 from affidavit.actors.events import Trust
 from affidavit.actors.models.port import ToolSpec
@@ -29,6 +30,7 @@ class TypedTool(Generic[A]):
         *,
         idempotent: bool = False,
         trust: str = Trust.TRUSTED,
+        containment: Level = Level.NONE,
     ) -> None:
         """Make a tool.
 
@@ -40,6 +42,7 @@ class TypedTool(Generic[A]):
                 should be told.
             idempotent: Whether running it twice is harmless.
             trust: How far it is trusted.
+            containment: What really holds its work.
         """
         schema = json.dumps(arguments.model_json_schema(), sort_keys=True, separators=(",", ":"))
         self._spec = ToolSpec(name, description, schema)
@@ -47,6 +50,7 @@ class TypedTool(Generic[A]):
         self._work = work
         self._idempotent = idempotent
         self._trust = str(trust)
+        self._containment = containment
 
     @property
     def spec(self) -> ToolSpec:
@@ -62,6 +66,11 @@ class TypedTool(Generic[A]):
     def trust(self) -> str:
         """How far the tool is trusted."""
         return self._trust
+
+    @property
+    def containment(self) -> Level:
+        """What really holds its work."""
+        return self._containment
 
     async def run(self, arguments: JsonObject) -> str:
         """Check the arguments and do the work.

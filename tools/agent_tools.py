@@ -1,0 +1,68 @@
+"""The tools of an agent on the command line: what a workspace gives to read, and, only where they are named, commands and the net.
+
+`run_command` and `http_fetch` are there only if the goal's own grant or the policy names them: nobody is given a shell by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from affidavit.actors.containment.detect import detect
+from affidavit.actors.containment.none import NoContainment
+from affidavit.actors.containment.port import ProxyRoute
+from affidavit.actors.netguard.proxy import open_proxy
+from affidavit.actors.netguard.scope import current_guard
+from affidavit.actors.toolbox.http_fetch import http_fetch
+from affidavit.actors.toolbox.port import Tool
+from affidavit.actors.toolbox.registry import Toolbox
+from affidavit.actors.toolbox.run_command import CommandTool
+from affidavit.actors.toolbox.workspace import WorkspaceTools
+from affidavit.tools.errors import UsageError, notice
+from affidavit.tools.place import Place
+
+COMMAND: Final = "run_command"
+FETCH: Final = "http_fetch"
+
+
+async def agent_toolbox(workspace: Path | None, named: Collection[str], place: Place) -> Toolbox:
+    """Return the tools that exist for a run.
+
+    Args:
+        workspace: Where the agent may read, and its commands work and write; None gives it neither.
+        named: The tools that the goal's grant or the policy names.
+        place: The store, which no command gets to see.
+
+    Raises:
+        ConfigurationError: There is no such workspace.
+        UsageError: Commands are named and there is no workspace for them.
+    """
+    tools: list[Tool] = []
+    root = ""
+    if workspace is not None:
+        reading = WorkspaceTools(workspace)
+        tools += reading.tools
+        root = str(reading.root)
+    if COMMAND in named:
+        if not root:
+            raise UsageError(f"{COMMAND} works in a workspace: name one with --workspace")
+        tools.append(await _commands(root, place))
+    if FETCH in named:
+        tools.append(http_fetch())
+    return Toolbox(tools, place=root)
+
+
+async def _commands(root: str, place: Place) -> Tool:
+    found = await detect(withheld=(str(place.folder.resolve()),))
+    if found.containment is None:
+        notice(f"{COMMAND} will be refused, since commands cannot be contained here: {found.reason}")
+    return CommandTool(found.containment or NoContainment(), root, open_proxy=_open_proxy).tool
+
+
+@asynccontextmanager
+async def _open_proxy() -> AsyncIterator[ProxyRoute]:
+    """Open the way out for one command: the guard of the run that it belongs to, which decides and records."""
+    async with open_proxy(current_guard()) as proxy:
+        yield ProxyRoute.from_url(proxy.url)
