@@ -24,3 +24,6 @@ TYPES: Final[dict[str, type]] = {
     "schema_version": int,
     **dict.fromkeys(OPTIONAL, str),
 }
+# The shortest event: each required key behind its head of one byte, the map's head, and for each field the shortest value,
+# which is one byte but for the actor.
+MIN_EVENT_BYTES: Final = sum(1 + len(key) for key in REQUIRED) + len(REQUIRED) + min(map(len, ACTORS)) + 1

@@ -61,7 +61,7 @@ class Part:
 
     Attributes:
         index: Zero-based position of its first event.
-        count: How many events were taken; at a fault, those before it.
+        count: How many events were taken; at a fault, at most those before it.
         root: The root over them, where they were hashed.
         chain: How they follow one another; None where none was read.
         steps: What L4 has to judge.
@@ -159,7 +159,7 @@ class PartFold:
 
 
 def parts_of(read: Read, where: EventRange, checks: Checks) -> Iterator[Part]:
-    """Check the events of a range, and yield them part by part.
+    """Check the events of a range, and yield them part by part, up to the first that holds a fault.
 
     Args:
         read: Reads on from the start of the range.
@@ -170,14 +170,18 @@ def parts_of(read: Read, where: EventRange, checks: Checks) -> Iterator[Part]:
         VerificationError: `enc.decode` where the range does not hold what it did when it was found.
     """
     source = ByteSource(read, where.end - where.start)
-    fold = PartFold(checks, where.index)
+    fold, ended = PartFold(checks, where.index), False
     batches = event_batches(source, where.count, _ignore, checks.max_event_bytes)
     try:
         for events in batches:
-            for piece in pieces(events, fold.count):
+            # After a fault the rest is cut, so that a range that changed is noticed, and not looked at.
+            for piece in () if ended else pieces(events, fold.count):
                 fold.add(piece)
                 if fold.is_full:
                     yield fold.finish()
+                    ended = fold.fault is not None
+                    if ended:
+                        break
                     fold = PartFold(checks, fold.next_index)
     except EventTooLong as stop:
         fold.refuse(too_long(stop.length, checks.max_event_bytes))
@@ -186,7 +190,7 @@ def parts_of(read: Read, where: EventRange, checks: Checks) -> Iterator[Part]:
             raise VerificationError(
                 FailureCode.ENC_DECODE, f"{source.left} bytes follow the events of a range"
             )
-    if not fold.is_empty:
+    if not ended and not fold.is_empty:
         yield fold.finish()
 
 

@@ -11,6 +11,7 @@ from typing import Final, TypeVar, final
 from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.byte_source import ByteSource, Read
 from affidavit.crypto.cose import MAX_MESSAGE_BYTES
+from affidavit.crypto.event_form import MIN_EVENT_BYTES
 from affidavit.crypto.event_scan import EventRange, EventTooLong, event_batches, skip_events
 from affidavit.crypto.failures import FailureCode, VerificationError
 
@@ -20,6 +21,7 @@ _MAX_DEPTH: Final = 64
 # What has more or longer names than this is no artifact, and is not worth remembering.
 _MOST_FIELDS: Final = 16
 _LONGEST_NAME: Final = 256
+_FEW: Final = 1 << 16
 
 _T = TypeVar("_T")
 
@@ -93,7 +95,7 @@ class RecordReader:
                 raise _fault(f"the field {name[:80]!r} stands twice")
             names.append(name)
             if name == _EVENTS:
-                yield from entries(self._source.bound_count(self._head(heads.ARRAY)))
+                yield from entries(self._event_count())
             elif name == _CHECKPOINT:
                 self._take_checkpoint()
             else:
@@ -117,6 +119,13 @@ class RecordReader:
             raise _fault(f"it declares {count} fields, more than any artifact has")
         return count
 
+    def _event_count(self) -> int:
+        count = self._source.bound_count(self._head(heads.ARRAY))
+        # Among few, each is looked at. Of very many that are too short to be any, going through them would take hours.
+        if count > _FEW and count * MIN_EVENT_BYTES > self._source.left:
+            raise _fault(f"it declares {count} events, more than fit")
+        return count
+
     def _batches(self, count: int) -> Iterator[list[bytes]]:
         if self._checkpoint is not None:
             self._note("the fields are not in canonical order")
@@ -136,13 +145,15 @@ class RecordReader:
         self.count = count
 
     def _ranges(self, count: int, length: int) -> Iterator[EventRange]:
-        while self.count < count:
+        while self.count < count and self.is_wanted:
             start, wanted = self._source.offset, min(length, count - self.count)
             skip_events(self._source, wanted, self._note)
             found = EventRange(self.count, wanted, start, self._source.offset)
             self.count += wanted
             if self._departure is None:
                 yield found
+        skip_events(self._source, count - self.count, self._note)
+        self.count = count
 
     def _take_checkpoint(self) -> None:
         head = self._head(heads.BYTES)

@@ -77,4 +77,5 @@ def verify_run_file(artifact: Artifact, asked: Asked) -> VerifiedRun:
         with Workers(descriptor, Checks.up_to(tier, max_depth=asked.max_depth), count - 1) as workers:
             for part in workers.parts(reader):
                 fold.add(part)
+                reader.is_wanted = fold.fault is None
         return conclude(reader, fold, keyring, tier)

@@ -13,7 +13,7 @@ from affidavit.crypto import Envelope, FailureCode, ProducerError, decode_event,
 from affidavit.crypto.cbor import MAX_ITEMS
 from affidavit.crypto.cbor_heads import ARRAY, write_head
 from affidavit.crypto.event_check import check_event
-from affidavit.crypto.event_form import MAX_EVENT_BYTES
+from affidavit.crypto.event_form import MAX_EVENT_BYTES, MIN_EVENT_BYTES
 from tests.crypto.samples import code_of, event
 from tests.crypto.strategies import NEARLY_CBOR, envelopes, shuffled
 
@@ -133,3 +133,8 @@ def test_a_long_text_is_no_crowd_of_items() -> None:
     longest = encode_event(Envelope("s", 1, 0, "t", "agent", {"x": "y" * (MAX_EVENT_BYTES - 100)}))
     assert code_of(check_event, longest) is None
     assert code_of(check_event, longest[:-40] + bytes(40)) is not None
+
+
+def test_no_event_is_shorter_than_the_shortest() -> None:
+    """The bound by which a record of too many events is refused is that of a real event."""
+    assert len(encode_event(Envelope("", 1, 0, "", "agent", {}, schema_version=0))) == MIN_EVENT_BYTES

@@ -163,6 +163,19 @@ def test_an_event_that_is_too_long_is_refused_in_its_turn() -> None:
     assert code_of(verify_record, LONG + b"\x00", keyring(), **limit) == FailureCode.RECORD_DECODE
 
 
+def test_a_part_ends_with_its_first_fault() -> None:
+    """One that is too long, or one that is none: its part says so, and no part follows."""
+    for data, limit, index in ((LONG, 1000, 7), (sealed([*SEVEN[:2], b"x" * 70, *SEVEN[3:]]), 1 << 20, 2)):
+        (where,) = RecordReader(reader_over(data), len(data), max_event_bytes=limit).ranges(1024)
+        found = list(
+            parts_of(reader_over(data[where.start : where.end]), where, Checks(max_event_bytes=limit))
+        )
+        fault = found[-1].fault
+        assert len(found) == 1
+        assert fault is not None
+        assert (fault.code, fault.index) == (FailureCode.ENC_DECODE, index)
+
+
 def test_no_event_longer_than_the_limit_is_held_for_the_root() -> None:
     """Where only the root is rebuilt, an event beyond the limit of the format is refused all the same."""
     data = sealed([SEVEN[0], bytes((1 << 20) + 1)])

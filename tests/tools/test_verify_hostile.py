@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from affidavit.crypto import Envelope, encode_event
+from affidavit.crypto import Envelope, chain, encode_event, event_check
 from affidavit.crypto.cbor import MAX_ITEMS
 from affidavit.crypto.cbor_heads import ARRAY, write_bytes, write_head
+from affidavit.tools import verify
+from affidavit.tools._verify_workers import RANGE
 from tests.crypto.samples import KEY, KID, checkpoint, events, sealed, tree
 from tests.environment import ROOT
 
 SIGNED = write_bytes(checkpoint(tree(events(3))))
 EVENTS, CHECKPOINT = b"\xa2\x66events", b"\x6acheckpoint"
-MANY = 300_000
+MANY, FEW = 300_000, 60_000
 MIB = 64
 PROGRAM = (
     "import re, sys; from affidavit.tools import verify; verify.main(sys.argv[1:]); "
@@ -44,12 +46,18 @@ FILES: dict[str, tuple[bytes, int, str | None]] = {
     "not a number": (with_list(b"\xf9\x7e\x00"), 0, "enc.decode"),
     "a key twice": (with_list(b"\xa2\x61a\x00\x61a\x00"), 0, "enc.duplicate_map_key"),
     "empty events": (
-        EVENTS + write_head(ARRAY, MANY) + b"\x40" * MANY + CHECKPOINT + SIGNED,
+        EVENTS + write_head(ARRAY, FEW) + b"\x40" * FEW + CHECKPOINT + SIGNED,
         0,
         "record.size_mismatch",
     ),
     "tiny events": (
-        EVENTS + write_head(ARRAY, MANY) + b"\x42ab" * MANY + CHECKPOINT + SIGNED,
+        EVENTS + write_head(ARRAY, FEW) + b"\x42ab" * FEW + CHECKPOINT + SIGNED,
+        0,
+        "record.size_mismatch",
+    ),
+    "more events than can be events": (EVENTS + write_head(ARRAY, 1 << 28), 1 << 30, "record.decode"),
+    "hundreds of thousands that are none": (
+        EVENTS + write_head(ARRAY, MANY) + (b"\x58\x3f" + b"a" * 63) * MANY + CHECKPOINT + SIGNED,
         0,
         "record.size_mismatch",
     ),
@@ -86,3 +94,23 @@ def test_a_hostile_file_gets_its_code_in_little_memory(
     verdict, kib = done.stdout.splitlines()
     assert (json.loads(verdict)["failure_code"], done.stderr) == (code, b"")
     assert int(kib) < MIB * 1024
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_of_a_record_that_is_refused_already_no_further_event_is_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str
+) -> None:
+    """The first event decides, whatever number follow: they are passed over, and no bytes are read twice."""
+    count = 3 * RANGE
+    path = tmp_path / "hostile"
+    path.write_bytes(
+        EVENTS + write_head(ARRAY, count) + (b"\x58\x3f" + b"a" * 63) * count + CHECKPOINT + SIGNED
+    )
+    judged: list[bytes] = []
+    examine = event_check.examine_event
+    monkeypatch.setattr(
+        chain, "examine_event", lambda data, **more: (judged.append(data), examine(data, **more))[1]
+    )
+    assert verify.main([f"--key={KID.decode()}={KEY.public.hex}", "--jobs", jobs, str(path)]) == 1
+    # With two processes each may have begun a range of its own before the first answer.
+    assert len(judged) <= int(jobs)
