@@ -1,6 +1,6 @@
-"""The tools of an agent on the command line: what a workspace gives to read, and, only where they are named, commands and the net.
+"""The tools of an agent on the command line: reading a workspace and, only where they are named, commands and the net.
 
-`run_command` and `http_fetch` are there only if the goal's own grant or the policy names them: nobody is given a shell by default.
+`run_command` and `http_fetch` are there only if the goal or the policy names them: nobody is given a shell by default.
 """
 
 from __future__ import annotations
