@@ -24,6 +24,7 @@ from affidavit.actors.dispatch_events import admitted, ended, expiry, rejected, 
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import Event, FaultClass
 from affidavit.actors.faults import stopping_part
+from affidavit.actors.gate import Gate
 from affidavit.actors.nurseries import open_owned_nursery
 from affidavit.actors.run_book import RunBook
 
@@ -101,7 +102,7 @@ class _Run:
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
         self.ledger = ledger
         self.clock = clock
-        self.gate = trio.Lock()
+        self.gate = Gate()
         self.stop_fault: str = FaultClass.INTERRUPTED
 
 
@@ -109,7 +110,7 @@ class _Run:
 class Dispatcher:
     """Governs the actions of one goal. Those of one run share a book and a gate, see `narrowed`."""
 
-    __slots__ = ("_deciders", "_grant", "_run")
+    __slots__ = ("_deciders", "_grant", "_grant_digest", "_run")
 
     def __init__(
         self,
@@ -129,6 +130,7 @@ class Dispatcher:
         """
         self._run = _Run(ledger, clock or SystemClock())
         self._grant = grant
+        self._grant_digest = grant.digest
         self._deciders: tuple[Decider, ...] = (grant, *deciders, RefusalStands())
 
     @property
@@ -237,7 +239,7 @@ class Dispatcher:
                     return judgement
                 if judgement.ask is None:
                     action = judgement.action
-                    admission = admitted(action, call, self._grant.digest, approval)
+                    admission = admitted(action, call, self._grant_digest, approval)
                     await run.ledger.record(*opening, admission)
                     return action, Permit(call, _seconds(action))
                 if approval is None:

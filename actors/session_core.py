@@ -18,7 +18,6 @@ from affidavit.actors.logs.port import Log
 from affidavit.actors.mailbox import Mailbox, Reply, answer
 from affidavit.actors.nurseries import StartService
 from affidavit.actors.run_state import RunState
-from affidavit.actors.runtime_port import ListeningRuntime
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.session_commands import (
     AttendInbox,
@@ -121,9 +120,9 @@ class SessionCore:
     def _observe(self, committed: Committed) -> None:
         for event in committed.events:
             self.record.state.apply(event)
-        driven = self.record.driven
-        if driven is not None and isinstance(driven[0], ListeningRuntime):
-            driven[0].hear(driven[1], committed.events)
+        driven, listening = self.record.driven, self.record.listening
+        if driven is not None and listening is not None:
+            listening.hear(driven[1], committed.events)
         self.seals.count(committed)
         if any(event.kind in TERMINAL_KINDS for event in committed.events):
             self._watch.enrol()

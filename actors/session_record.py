@@ -18,7 +18,7 @@ from affidavit.actors.goal import GoalKey, GoalStatus
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import Log
 from affidavit.actors.run_state import RunState, terminal_event
-from affidavit.actors.runtime_port import Runtime
+from affidavit.actors.runtime_port import ListeningRuntime, Runtime
 from affidavit.actors.stream import Prepare, Stream
 
 CLOSED: Final = "the session was closed"
@@ -34,6 +34,7 @@ class SessionRecord:
         failure: The first thing that stopped the session; nothing is recorded after it.
         stopped: Why nobody drives the run here any more, in one sentence; empty while somebody may.
         driven: The goal, and what drives it.
+        listening: What drives it, if it wants to hear of what is recorded.
         taken_up: Whether anybody submitted or resumed here. A session that was opened only to look leaves its run's record alone.
         is_cancelling: Whether its goal is being cancelled just now.
         on_failure: What to do when the session has failed; set by its owner.
@@ -47,6 +48,7 @@ class SessionRecord:
         self.failure: BaseException | None = None
         self.stopped = ""
         self.driven: tuple[Runtime, GoalKey] | None = None
+        self.listening: ListeningRuntime | None = None
         self.taken_up = False
         self.is_cancelling = False
         self.on_failure: Callable[[], None] | None = None
@@ -128,6 +130,8 @@ class SessionRecord:
         if self.driven is not None and not self.state.done.is_set():
             raise RuntimeError(f"goal {key.name} is being driven already")
         self.driven = (runtime, key)
+        # Asked once, since what is recorded is passed on at every append.
+        self.listening = runtime if isinstance(runtime, ListeningRuntime) else None
         self.taken_up = True
         if self.state.terminal is None and self.is_live:
             self.stopped = ""
@@ -135,7 +139,7 @@ class SessionRecord:
 
     def detach(self, reason: str) -> None:
         """Let go of a goal that its runtime did not take."""
-        self.driven = None
+        self.driven = self.listening = None
         self.release(reason)
 
     def release(self, reason: str) -> None:

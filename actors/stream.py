@@ -20,6 +20,7 @@ from affidavit.actors.clock import Clock
 from affidavit.actors.codec import record
 from affidavit.actors.errors import WriterFenced
 from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
+from affidavit.actors.gate import Gate
 from affidavit.actors.logs.port import Entry, Log
 from affidavit.actors.readers import Readers
 from affidavit.actors.subscription import Subscription
@@ -70,7 +71,7 @@ class Stream:
         self._id = stream_id
         self._clock = clock
         self._tip = tip
-        self._turnstile = trio.Lock()
+        self._turnstile = Gate()
         self._observers: list[Callable[[Committed], None]] = []
         self._tail = Tail(tip)
         self.readers = Readers(has_floor=has_floor, tail=self._tail)
@@ -110,6 +111,7 @@ class Stream:
             if prepare is not None:
                 events = prepare(events)
             if not events:
+                await trio.lowlevel.checkpoint()
                 return ()
             committed = self._encode(events)
             outcome = (await self._log.append([self._entry(committed)]))[0]

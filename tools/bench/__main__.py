@@ -17,6 +17,7 @@ BENCHES: Final = {
     "append": "affidavit.tools.bench.append",
     "fanout": "affidavit.tools.bench.fanout",
     "session": "affidavit.tools.bench.session",
+    "dispatch": "affidavit.tools.bench.dispatch",
 }
 ALL: Final = "all"
 

@@ -1,0 +1,206 @@
+"""A governed action beside two bare appends of the same bytes: what it costs that nothing is done without its admission.
+
+The action does nothing, for a goal of a real session, under a policy that has a rule of every kind. The baseline appends what
+the action's admission and end came to be, straight to the log. SQLite syncs every commit; the log in memory shows what is left
+of the difference where no disk hides it, for orientation.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Final, final
+
+import trio
+
+from affidavit.actors.buses.memory import MemoryBus
+from affidavit.actors.conversation import Conversation
+from affidavit.actors.deciders.port import Action
+from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.events import Event
+from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
+from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.logs.port import Entry, Log
+from affidavit.actors.logs.sqlite import open_sqlite_log
+from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.policy.model import Approval, Breakers, Budget, Grant, Policy, Prices
+from affidavit.actors.reporter import Reporter
+from affidavit.actors.rules import rules_of
+from affidavit.actors.session import open_session
+from affidavit.tools.bench.figures import Figures, scratch
+from affidavit.tools.bench.rotation import ratio
+
+ACTIONS: Final = 1_000
+RUN: Final = "run"
+_BLOCK: Final = 20
+_TOOL: Final = "do_nothing"
+_PER_ACTION: Final = 2
+_POLICY: Final = Policy(
+    grant=Grant(tools=(_TOOL,)),
+    budget=Budget(steps=10**6, tokens=10**9, cost=Decimal(10**6), seconds=10**6),
+    prices=Prices(input=Decimal(1), output=Decimal(5)),
+    approval=(Approval(tools=("pay_*",)),),
+    breakers=Breakers(repeated_calls=3, failures=5, of=10),
+)
+
+OpenLog = Callable[[], AbstractAsyncContextManager[Log]]
+
+
+@final
+class _Goal:
+    """A runtime with one goal that goes on until it is stopped; the bench itself acts for it."""
+
+    def __init__(self) -> None:
+        self.ledger: MissionLedger | None = None
+        self.stopped = False
+
+    def describe(self, spec: GoalSpec) -> Mapping[str, object]:
+        return {}
+
+    async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
+        await trio.lowlevel.checkpoint()
+        self.ledger = MissionLedger(Conversation(), reporter)
+        return GoalKey(spec.name)
+
+    async def resume(self, key: GoalKey, reporter: Reporter) -> None:
+        await trio.lowlevel.checkpoint()
+
+    async def status(self, key: GoalKey) -> GoalStatus:
+        await trio.lowlevel.checkpoint()
+        return GoalStatus(Phase.RUNNING, active=not self.stopped)
+
+    async def stop(self, key: GoalKey, *, fault: str) -> None:
+        await trio.lowlevel.checkpoint()
+        self.stopped = True
+
+    def hear(self, key: GoalKey, events: tuple[Event, ...]) -> None:
+        if self.ledger is not None:
+            self.ledger.hear(events)
+
+
+async def _nothing(_permit: Permit) -> Done[None]:
+    return Done(None)
+
+
+@final
+class _Governed:
+    """Ours: one action after another, all for one goal."""
+
+    def __init__(self, log: Log, dispatcher: Dispatcher, tip: int) -> None:
+        self._log = log
+        self._dispatcher = dispatcher
+        self._tip = tip
+        self._done = 0
+
+    async def act(self) -> float:
+        """Govern so many actions, and return seconds per action."""
+        actions = [
+            Action(_TOOL, turn=1, tool_use_id=f"call_{number}", args_digest=bytes(32), limit_ms=60_000)
+            for number in range(self._done, self._done + _BLOCK)
+        ]
+        self._done += _BLOCK
+        began = time.perf_counter()
+        for action in actions:
+            await self._dispatcher.govern(action, _nothing)
+        return (time.perf_counter() - began) / _BLOCK
+
+    async def rows(self) -> list[bytes]:
+        """Return what that came to be on the log, one row an append."""
+        stored = await self._log.read(RUN, self._tip, _BLOCK * _PER_ACTION)
+        self._tip = stored[-1].seq
+        return [row.data for row in stored]
+
+
+@asynccontextmanager
+async def _governed(log: Log) -> AsyncIterator[_Governed]:
+    goal, spec = _Goal(), GoalSpec("do nothing, often")
+    rules = rules_of(spec, _POLICY)
+    with trio.CancelScope() as scope:
+        async with open_session(log, MemoryBus(), id=RUN) as session:
+            await session.submit(goal, spec)
+            if goal.ledger is None:
+                raise AssertionError("the goal was submitted")
+            yield _Governed(
+                log, Dispatcher(goal.ledger, rules.grant, rules.deciders), session.projection.events
+            )
+            # Leaving by cancellation parks the run; leaving otherwise would wait for its end.
+            scope.cancel(reason="the measurement is over")
+            await trio.lowlevel.checkpoint()
+
+
+@final
+class _Appended:
+    """The baseline: rows appended one after another."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._tip = 0
+
+    async def append(self, rows: Sequence[bytes]) -> float:
+        """Append each by itself, and return seconds per pair."""
+        began = time.perf_counter()
+        for row in rows:
+            await self._log.append([Entry(RUN, self._tip, (row,))])
+            self._tip += 1
+        return (time.perf_counter() - began) / (len(rows) / _PER_ACTION)
+
+
+async def _measure(ours: OpenLog, bare: OpenLog, actions: int) -> tuple[list[float], list[float]]:
+    """Alternate blocks of a few actions, since a disk's speed changes within a second."""
+    governed, appended = [], []
+    async with ours() as log, bare() as other, _governed(log) as goal:
+        baseline = _Appended(other)
+        # Once beforehand, to warm up, and so that there is something to append.
+        await goal.act()
+        rows = await goal.rows()
+        await baseline.append(rows)
+        for number in range(max(actions // _BLOCK, 1)):
+            if number % 2:
+                governed.append(await goal.act())
+                appended.append(await baseline.append(rows))
+            else:
+                appended.append(await baseline.append(rows))
+                governed.append(await goal.act())
+            rows = await goal.rows()
+    return governed, appended
+
+
+@asynccontextmanager
+async def _in_memory() -> AsyncIterator[MemoryLog]:
+    await trio.lowlevel.checkpoint()
+    yield MemoryLog()
+
+
+def _store(path: Path) -> AbstractAsyncContextManager[Log]:
+    return open_sqlite_log(path)
+
+
+def run(events: int | None = None) -> Figures:
+    """Measure a governed action that does nothing.
+
+    Args:
+        events: How many actions are governed in all.
+    """
+    actions = events or ACTIONS
+    with scratch() as folder:
+        stores = (partial(_store, folder / "governed.db"), partial(_store, folder / "appended.db"))
+        ours, bare = trio.run(_measure, *stores, actions)
+    in_memory, bare_in_memory = trio.run(_measure, _in_memory, _in_memory, actions)
+    return Figures(
+        ratios={"vs_two_appends": ratio(ours, bare)},
+        figures={
+            "governed_us": _us(ours),
+            "two_appends_us": _us(bare),
+            "governed_in_memory_us": _us(in_memory),
+            "two_appends_in_memory_us": _us(bare_in_memory),
+        },
+    )
+
+
+def _us(seconds: list[float]) -> float:
+    return statistics.median(seconds) * 1e6
