@@ -69,7 +69,10 @@ class CommitThread(trio.abc.Instrument):
         # A daemon: a sync that never returns must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
-        threading.Thread(target=self._watch, args=(grace, overdue), name=f"{name} watch", daemon=True).start()
+        self._watcher = threading.Thread(
+            target=self._watch, args=(grace, overdue), name=f"{name} watch", daemon=True
+        )
+        self._watcher.start()
         trio.lowlevel.add_instrument(self)
 
     def submit(self, job: Callable[[], None]) -> None:
@@ -100,16 +103,21 @@ class CommitThread(trio.abc.Instrument):
         self._jobs.put(None)
 
     def join(self, seconds: float) -> None:
-        """Block until the thread has ended, or so many seconds of real time have passed."""
+        """Block until the thread and the one that watches it have ended, or so many seconds of real time have passed."""
         self._thread.join(seconds)
+        if not self._thread.is_alive():
+            # It was told by the thread's end, and has nothing left to do.
+            self._watcher.join()
 
     def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
-            self._finished += 1
-            if self._finish_signal.locked():
-                self._finish_signal.release()
-        self._ended.set()
+        try:
+            while (job := self._jobs.get()) is not None:
+                job()
+                self._finished += 1
+                if self._finish_signal.locked():
+                    self._finish_signal.release()
+        finally:
+            self._ended.set()
 
     def _watch(self, grace: float, overdue: Callable[[], None]) -> None:
         looks, seen = 0, 0

@@ -148,3 +148,13 @@ async def test_those_that_a_turn_has_woken_may_join() -> None:
     finally:
         thread.finish(lambda: None)
         thread.join(60)
+
+
+async def test_both_threads_have_ended_once_it_is_joined() -> None:
+    """E1: neither the thread nor the one that watches it in real time outlives the store."""
+    before = threading.active_count()
+    thread = CommitThread("test", 60, lambda: None, lambda: None)
+    assert threading.active_count() == before + 2
+    thread.finish(lambda: None)
+    thread.join(60)
+    assert threading.active_count() == before
