@@ -147,7 +147,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
 @final
 class _GuardedStream(httpcore2.AsyncNetworkStream):
-    """A connection, with or without TLS, whose destination is checked before each read and write."""
+    """A connection, with or without TLS, whose destination is checked whenever bytes go over it."""
 
     def __init__(self, stream: trio.abc.Stream, guard: Guard, target: Target) -> None:
         self._stream = stream
@@ -157,7 +157,10 @@ class _GuardedStream(httpcore2.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # the port's own
         await self._check()
         with _as_httpcore2(httpcore2.ReadTimeout, httpcore2.ReadError), trio.fail_after(_seconds(timeout)):
-            return bytes(await self._stream.receive_some(max_bytes))
+            data = bytes(await self._stream.receive_some(max_bytes))
+        # It may have come long after the check: what came under another policy is not handed on.
+        await self._check()
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  # the port's own
         await self._check()

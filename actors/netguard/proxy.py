@@ -21,10 +21,10 @@ from typing import Final, final
 import trio
 
 from affidavit.actors.netguard.decision import EgressDenied
-from affidavit.actors.netguard.guard import Dialed, Guard
+from affidavit.actors.netguard.guard import Guard, Target
 from affidavit.actors.netguard.proxy_head import BadHead, RequestHead, read_request
 from affidavit.actors.netguard.proxy_relay import BadServer, relay_exchange, relay_tunnel
-from affidavit.actors.netguard.proxy_wire import Gone, Patience, Wire
+from affidavit.actors.netguard.proxy_wire import Check, Gone, Patience, Wire
 from affidavit.actors.nurseries import TasksFailed, open_owned_nursery
 
 _USER: Final = "affidavit"
@@ -219,21 +219,27 @@ class _Server:
     async def _pass(self, request: RequestHead, client: Wire, patience: Patience) -> None:
         dialed = await self._guard.reach(request.host, request.port)
         async with dialed.stream:
-            server = Wire(dialed.stream, patience)
-
-            async def to_server(data: bytes) -> None:
-                await self._check(dialed)
-                await server.send(data)
-
+            server = Wire(dialed.stream, patience, _checker(self._guard, dialed.target))
             if request.is_tunnel:
                 await client.send(_ESTABLISHED)
-                await relay_tunnel(client, server, to_server)
+                await relay_tunnel(client, server)
             else:
-                await relay_exchange(request, client, server, to_server)
+                await relay_exchange(request, client, server)
 
-    async def _check(self, dialed: Dialed) -> None:
-        if not self._guard.check(dialed.target).allowed:
-            await self._guard.recheck(dialed.target)
+
+def _checker(guard: Guard, target: Target) -> Check:
+    """Return a check of one connection that records one refusal, though both directions may meet it."""
+    ended = False
+
+    async def check() -> None:
+        nonlocal ended
+        if ended:
+            raise Gone
+        if not guard.check(target).allowed:
+            ended = True
+            await guard.recheck(target)
+
+    return check
 
 
 async def _reply(client: Wire, status: int, text: str) -> None:

@@ -1,7 +1,7 @@
 """Moves bytes between a client and the server it was allowed to reach: a tunnel, or one request and its response.
 
 It gives up at the first doubt and hides no failure: what cannot be handed on whole is broken off, so that neither side takes a
-part for the whole. What goes to the server goes through a function that checks the policy first.
+part for the whole. The server's wire checks the policy itself, and may refuse with `EgressDenied` at any byte.
 """
 
 from __future__ import annotations
@@ -21,35 +21,28 @@ class BadServer(Exception):
     """The server's response cannot be handed on; the message is fit for the client. Never seen outside the proxy."""
 
 
-async def relay_tunnel(client: Wire, server: Wire, to_server: Send) -> None:
-    """Move bytes both ways until both sides have ended, or one of them is gone.
-
-    Args:
-        client: The client.
-        server: The server.
-        to_server: Sends to the server; may refuse with `EgressDenied`, which ends the tunnel.
-    """
+async def relay_tunnel(client: Wire, server: Wire) -> None:
+    """Move bytes both ways until both sides have ended, one of them is gone, or the policy no longer allows it."""
     async with trio.open_nursery() as nursery:
 
-        async def one_way(source: Wire, send: Send, sink: Wire) -> None:
+        async def one_way(source: Wire, sink: Wire) -> None:
             try:
-                await source.copy_all(send)
+                await source.copy_all(sink.send)
                 await sink.end()
             except (Gone, EgressDenied):
                 nursery.cancel_scope.cancel(reason="one side of the tunnel is gone")
 
-        nursery.start_soon(one_way, client, to_server, server)
-        nursery.start_soon(one_way, server, client.send, client)
+        nursery.start_soon(one_way, client, server)
+        nursery.start_soon(one_way, server, client)
 
 
-async def relay_exchange(request: RequestHead, client: Wire, server: Wire, to_server: Send) -> None:
+async def relay_exchange(request: RequestHead, client: Wire, server: Wire) -> None:
     """Hand on one request with its body, and its response.
 
     Args:
         request: The request.
         client: The client, read up to the body.
         server: The server, on a connection of its own.
-        to_server: Sends to the server; may refuse with `EgressDenied`.
 
     Raises:
         BadHead: The request's body is malformed.
@@ -58,7 +51,7 @@ async def relay_exchange(request: RequestHead, client: Wire, server: Wire, to_se
         Gone: The client is gone.
     """
     try:
-        await to_server(request.forwarded())
+        await server.send(request.forwarded())
     except Gone as error:
         raise BadServer("the server closed the connection") from error
     failures: list[Exception] = []
@@ -66,7 +59,7 @@ async def relay_exchange(request: RequestHead, client: Wire, server: Wire, to_se
 
         async def upload() -> None:
             try:
-                await _body(request, client, to_server)
+                await _body(request, client, server.send)
             except Gone:
                 # A server may answer before it has read the whole body, and close: its answer still counts.
                 return
@@ -77,7 +70,7 @@ async def relay_exchange(request: RequestHead, client: Wire, server: Wire, to_se
         async def download() -> None:
             try:
                 await _response(request, client, server)
-            except (BadServer, Gone) as error:
+            except (BadServer, EgressDenied, Gone) as error:
                 failures.append(error)
             nursery.cancel_scope.cancel(reason="the response is over")
 

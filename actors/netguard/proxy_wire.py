@@ -1,7 +1,8 @@
 """One side of a proxied connection: bytes through a bounded buffer, and the framing of bodies.
 
-Nothing here decides anything. What it reads it hands on as it came, never more than it was told to. How long a wait may be is the
-business of `Patience`, which both sides of a connection share: silence on one of them is no silence while the other is talking.
+Nothing here decides anything: a wire to a server is given the check that its bytes must pass, in both directions. What it reads
+it hands on as it came, never more than it was told to. How long a wait may be is the business of `Patience`, which both sides of
+a connection share: silence on one of them is no silence while the other is talking.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _MAX_TRAILERS: Final = 100
 _CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,12})(?:[ \t]*;[\t -~]*)?\Z")
 
 Send = Callable[[bytes], Awaitable[None]]
+Check = Callable[[], Awaitable[None]]
 
 
 class Gone(Exception):
@@ -50,10 +52,17 @@ class Patience:
 class Wire:
     """A stream with what was read of it too far."""
 
-    def __init__(self, stream: trio.SocketStream, patience: Patience) -> None:
-        """Take a stream, which stays its owner's to close."""
+    def __init__(self, stream: trio.SocketStream, patience: Patience, check: Check | None = None) -> None:
+        """Take a stream, which stays its owner's to close.
+
+        Args:
+            stream: The stream.
+            patience: That of the whole connection.
+            check: What bytes must pass in either direction; raises what then comes out here.
+        """
         self._stream = stream
         self._patience = patience
+        self._check = check
         self._ahead = b""
         self.has_sent = False
 
@@ -66,6 +75,8 @@ class Wire:
             data = bytes(await self._stream.receive_some(PIECE))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return b""
+        if self._check is not None:
+            await self._check()
         self._patience.touch()
         return data
 
@@ -75,6 +86,8 @@ class Wire:
         Raises:
             Gone: The other side takes no more.
         """
+        if self._check is not None:
+            await self._check()
         self.has_sent = True
         try:
             await self._stream.send_all(data)

@@ -68,6 +68,23 @@ async def test_a_long_answer_does_not_outlive_the_policy_either() -> None:
     assert [one.allowed for one in book.decisions] == [True, False]
 
 
+async def test_what_was_waited_for_while_the_policy_changed_is_not_handed_on() -> None:
+    """A read that began under one policy and ended under another is refused."""
+    book = Book()
+    async with open_site(book) as site:
+        guard = book.guard(f"127.0.0.1:{site.port}")
+
+        def revoke(head: str) -> bytes:
+            guard.replace_policy(EgressPolicy())
+            return hello(head)
+
+        site.reply = revoke
+        async with guarded_client(guard) as client:
+            with pytest.raises(EgressDenied):
+                await client.get(f"http://127.0.0.1:{site.port}/")
+    assert [one.allowed for one in book.decisions] == [True, False]
+
+
 async def test_a_refusal_that_cannot_be_recorded_closes_the_kept_connection_too() -> None:
     """Even then nothing more goes over it."""
 

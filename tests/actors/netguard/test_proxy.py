@@ -224,6 +224,33 @@ async def test_a_tunnel_does_not_outlive_the_policy() -> None:
     assert [one.allowed for one in book.decisions] == [True, False]
 
 
+async def test_what_comes_back_does_not_outlive_the_policy_either() -> None:
+    """Bytes of a server that come after the policy changed are not handed on; one refusal is recorded for both directions."""
+    book = Book()
+    onward = trio.Event()
+
+    async def late(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        await stream.send_all(b"early")
+        await onward.wait()
+        await stream.send_all(b"late")
+
+    guard = book.guard("127.0.0.0/8")
+    async with trio.open_nursery() as nursery, open_proxy(guard) as proxy:
+        listeners = await nursery.start(trio.serve_tcp, late, 0)
+        place = f"127.0.0.1:{listeners[0].socket.getsockname()[1]}"
+        async with await trio.open_tcp_stream("127.0.0.1", proxy.port) as stream:
+            await stream.send_all(f"CONNECT {place} HTTP/1.1\r\n{authorization(proxy.url)}\r\nhello".encode())
+            got = b""
+            while not got.endswith(b"early"):
+                got += await stream.receive_some()
+            guard.replace_policy(EgressPolicy())
+            onward.set()
+            assert await stream.receive_some() == b""
+        nursery.cancel_scope.cancel()
+    assert [one.allowed for one in book.decisions] == [True, False]
+
+
 async def test_it_listens_on_a_unix_socket_that_a_sandbox_can_be_handed(tmp_path: Path) -> None:
     """Then there is no port; the socket is its owner's alone and is gone with the proxy."""
     path = tmp_path / "proxy"
