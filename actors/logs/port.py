@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from affidavit.actors.errors import WriterFenced
 
 DEFAULT_READ_LIMIT = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One stored event.
+class Row(NamedTuple):
+    """One stored event. A tuple, since a reader of many makes one for each.
 
     Attributes:
         seq: Position in its stream, dense from 1.

@@ -67,7 +67,7 @@ class SqliteReader:
         while is_storable_name(stream) and len(found) < count:
             wanted = min(_SLICE, count - len(found))
             page = await self.query(_READ, (stream, cursor, wanted))
-            found += [Row(cast("int", seq), cast("bytes", data)) for seq, data in page]
+            found += map(Row._make, page)
             if len(page) < wanted:
                 break
             cursor = found[-1].seq

@@ -108,9 +108,12 @@ def test_of_a_record_that_is_refused_already_no_further_event_is_looked_into(
     )
     judged: list[bytes] = []
     examine = event_check.examine_event
-    monkeypatch.setattr(
-        chain, "examine_event", lambda data, **more: (judged.append(data), examine(data, **more))[1]
-    )
+
+    def watched(data: bytes, *, max_bytes: int, max_depth: int) -> event_check.CheckedEvent:
+        judged.append(data)
+        return examine(data, max_bytes=max_bytes, max_depth=max_depth)
+
+    monkeypatch.setattr(chain, "examine_event", watched)
     assert verify.main([f"--key={KID.decode()}={KEY.public.hex}", "--jobs", jobs, str(path)]) == 1
     # With two processes each may have begun a range of its own before the first answer.
     assert len(judged) <= int(jobs)
