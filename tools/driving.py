@@ -35,6 +35,7 @@ from affidavit.tools.output import Output
 from affidavit.tools.place import Place
 from affidavit.tools.policies import NamedPolicy
 from affidavit.tools.signing import ask_for_key
+from affidavit.tools.synchronous import chosen_synchronous
 from affidavit.tools.status import status_lines
 from affidavit.tools.terminal import style_of
 from affidavit.tools.transcript import Transcript
@@ -103,9 +104,10 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
     Raises:
         AffidavitError: The run could not be started, or stopped because of a fault.
     """
+    synchronous = chosen_synchronous()
     async with open_model(setting.model) as model:
         key = ask_for_key(setting.place)
-        async with open_sqlite_log(setting.place.runs) as log:
+        async with open_sqlite_log(setting.place.runs, synchronous=synchronous) as log:
             return await _conduct(setting, log, key.open(), setting.config(model, toolbox), start)
 
 
