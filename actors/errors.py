@@ -118,12 +118,16 @@ class ModelError(ActorError):
     Attributes:
         fault: Fault class: `transient` (worth another attempt) or `terminal`.
         code: A short machine-readable reason, such as `connect_failed`.
+        retry_after: How many seconds the model's host asks to wait before another attempt; None where it did not say.
     """
 
-    def __init__(self, message: str, *, fault: str = "terminal", code: str = "") -> None:
+    def __init__(
+        self, message: str, *, fault: str = "terminal", code: str = "", retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.fault = fault
         self.code = code
+        self.retry_after = retry_after
 
 
 class ToolFailed(ActorError):

@@ -1,23 +1,36 @@
-"""Puts a reply together from the fragments of a stream. Pure, and total towards odd fragments.
+"""Puts an answer of the chat-completions protocol together from its stream. Pure, and total towards odd fragments.
 
-Fragments of text are joined in their order, fragments of tool calls by their index. What a vendor adds
-beyond the protocol is left aside. A fragment that is no JSON object, an error that the endpoint sends in
-the stream, and a reply beyond all bounds raise.
+Fragments of text are joined in their order, fragments of tool calls by their index. What a vendor adds beyond the protocol is
+left aside, but for the thinking that some want to be sent back. A fragment that is no JSON object, an error that the endpoint
+sends in the stream, two answers mixed into one, and a reply beyond all bounds raise.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final, final
 
 from affidavit.actors.events import Usage
-from affidavit.actors.models.port import ModelReply, ToolCall
+from affidavit.actors.models.port import Delta, ModelReply, OnDelta, Served, ToolCall
+from affidavit.actors.models.sse import ServerEvent
+from affidavit.actors.models.wire import (
+    MAX_CALLS,
+    MAX_REASON_CHARS,
+    MAX_REPLY_CHARS,
+    BadChunk,
+    Spliced,
+    StreamedFailure,
+    as_count,
+    as_index,
+    as_object,
+    as_text,
+    parse_object,
+)
 
-MAX_REPLY_CHARS: Final = 4 * 1024 * 1024
-MAX_CALLS: Final = 128
-MAX_REASON_CHARS: Final = 64
 END: Final = "[DONE]"
+# What services call the model's thinking; the first is also the name under which it is sent back.
+THINKING: Final = ("reasoning_content", "reasoning")
 _REASONS: Final = {
     "stop": "end_turn",
     "length": "max_tokens",
@@ -26,71 +39,65 @@ _REASONS: Final = {
 }
 
 
-class BadChunk(Exception):
-    """A fragment that is not of this protocol, or more of them than any turn needs; the text says which."""
-
-
-class StreamedFailure(Exception):
-    """The endpoint reported a failure in the middle of its stream.
-
-    Attributes:
-        error: The error as it was sent.
-    """
-
-    def __init__(self, error: object) -> None:
-        super().__init__("the endpoint reported a failure in its stream")
-        self.error = error
-
-
 @dataclass(slots=True)
 class _Call:
+    place: tuple[int, int]
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Assembly:
-    """A reply in the making.
+@final
+class ChatAssembly:
+    """A reply in the making; see `wire.Assembly`."""
 
-    Attributes:
-        finished: Whether the endpoint said that the turn is over.
-        ended: Whether it said that its stream is over too, so that nothing more will come.
-    """
+    def __init__(self, on_delta: OnDelta | None = None) -> None:
+        """Begin an answer.
 
-    finished: bool = False
-    ended: bool = False
-    _texts: list[str] = field(default_factory=list)
-    _calls: dict[int, _Call] = field(default_factory=dict)
-    _reason: str = ""
-    _refused: bool = False
-    _usage: Usage | None = None
-    _size: int = 0
-
-    def add(self, data: str) -> None:
-        """Take in the data of one event of the stream.
-
-        Raises:
-            BadChunk: It is no JSON object, or the reply has become too large.
-            StreamedFailure: It reports an error.
+        Args:
+            on_delta: Is told of each piece of text.
         """
-        if data.strip() == END:
+        self.finished = False
+        self.ended = False
+        self.begun = False
+        self._on_delta = on_delta
+        self._texts: list[str] = []
+        self._thinking: list[str] = []
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._reason = ""
+        self._refused = False
+        self._usage: Usage | None = None
+        self._size = 0
+        self._served = Served()
+
+    def add(self, event: ServerEvent) -> None:
+        """Take in one event; see the port."""
+        if event.data.strip() == END:
             self.finished = self.ended = True
             return
-        chunk = _parse(data)
+        chunk = parse_object(event.data)
         if chunk.get("error"):
             raise StreamedFailure(chunk["error"])
-        self._usage = _usage(_object(chunk.get("usage"))) or self._usage
+        self._identify(chunk)
+        self._usage = _usage(as_object(chunk.get("usage"))) or self._usage
         choices = chunk.get("choices")
         if isinstance(choices, list) and choices:
-            self._choice(_object(choices[0]))
+            self._choice(as_object(choices[0]))
 
     def reply(self) -> ModelReply:
         """Return the reply as it stands."""
-        calls = tuple(
-            ToolCall(call.id, call.name, "".join(call.arguments)) for _, call in sorted(self._calls.items())
+        ordered = sorted(self._calls, key=lambda call: call.place)
+        calls = tuple(ToolCall(call.id, call.name, "".join(call.arguments)) for call in ordered)
+        thinking = "".join(self._thinking)
+        return ModelReply(
+            "".join(self._texts),
+            calls,
+            self._stop_reason(calls=bool(calls)),
+            self._usage,
+            json.dumps({THINKING[0]: thinking}) if thinking else "",
+            self._served if self._served != Served() else None,
         )
-        return ModelReply("".join(self._texts), calls, self._stop_reason(calls=bool(calls)), self._usage)
 
     def _stop_reason(self, *, calls: bool) -> str:
         if self._refused:
@@ -99,76 +106,86 @@ class Assembly:
         # Some endpoints say `stop` after a turn that calls tools.
         return "tool_use" if calls and reason == "end_turn" else reason
 
+    def _identify(self, chunk: dict[str, object]) -> None:
+        """Note whose answer this is. Chunks without an id, and those of services that give none, belong to any."""
+        answer, seen = as_text(chunk.get("id")), self._served
+        if answer and seen.id and answer != seen.id:
+            raise Spliced("parts of two answers, with different ids, in one stream")
+        self._served = Served(
+            seen.model or as_text(chunk.get("model")),
+            seen.fingerprint or as_text(chunk.get("system_fingerprint")),
+            seen.id or answer,
+        )
+
     def _choice(self, choice: dict[str, object]) -> None:
-        delta = _object(choice.get("delta"))
-        refusal = _text(delta.get("refusal"))
+        delta = as_object(choice.get("delta"))
+        refusal = as_text(delta.get("refusal"))
         self._refused = self._refused or bool(refusal)
-        for text in (_text(delta.get("content")), refusal):
-            self._grow(text)
-            self._texts.append(text)
+        self._say(next((text for name in THINKING if (text := as_text(delta.get(name)))), ""), thinking=True)
+        for text in (as_text(delta.get("content")), refusal):
+            self._say(text)
         fragments = delta.get("tool_calls")
         for fragment in fragments if isinstance(fragments, list) else ():
-            self._call(_object(fragment))
-        reason = _text(choice.get("finish_reason"))
+            self._call(as_object(fragment))
+        reason = as_text(choice.get("finish_reason"))
         if reason:
             self._reason = reason[:MAX_REASON_CHARS]
             self.finished = True
 
+    def _say(self, text: str, *, thinking: bool = False) -> None:
+        if not text:
+            return
+        self._grow(text)
+        (self._thinking if thinking else self._texts).append(text)
+        if self._on_delta is not None:
+            self._on_delta(Delta(text, thinking))
+
     def _call(self, fragment: dict[str, object]) -> None:
-        function = _object(fragment.get("function"))
-        call_id, name = _text(fragment.get("id")), _text(function.get("name"))
-        arguments = _text(function.get("arguments"))
-        call = self._calls.setdefault(self._index(fragment.get("index"), call_id), _Call())
-        if len(self._calls) > MAX_CALLS:
-            raise BadChunk(f"more than {MAX_CALLS} tool calls in one turn")
+        function = as_object(fragment.get("function"))
+        call_id, name = as_text(fragment.get("id")), as_text(function.get("name"))
+        arguments = as_text(function.get("arguments"))
+        call = self._call_of(as_index(fragment.get("index")), call_id, name)
         self._grow(call_id + name + arguments)
         call.id = call.id or call_id
         # Names come once, or in pieces, or whole with every fragment.
         call.name = call.name if name == call.name else call.name + name
         call.arguments.append(arguments)
 
-    def _index(self, index: object, id: str) -> int:
-        if isinstance(index, int) and not isinstance(index, bool):
-            return index
-        # Without an index, a new id begins a new call and anything else goes on with the last one.
-        last = max(self._calls, default=-1)
-        begins = last < 0 or (bool(id) and id != self._calls[last].id)
-        return last + 1 if begins else last
+    def _call_of(self, index: int | None, call_id: str, name: str) -> _Call:
+        """Return the call that a fragment belongs to. A new id with a name begins a new call, whatever its index says."""
+        last = self._calls[-1] if self._calls else None
+        found = last if index is None else self._by_index.get(index)
+        if found is not None and call_id and found.id and call_id != found.id:
+            if not name:
+                raise Spliced("a tool call whose id changes in its middle")
+            # Some services number every call of a turn 0, or none.
+            found = next((call for call in self._calls if call.id == call_id), None)
+        if found is None:
+            arrived = len(self._calls)
+            if arrived == MAX_CALLS:
+                raise BadChunk(f"more than {MAX_CALLS} tool calls in one turn")
+            found = _Call((arrived if index is None else index, arrived))
+            self._calls.append(found)
+        if index is not None:
+            self._by_index[index] = found
+        return found
 
     def _grow(self, text: str) -> None:
+        if self.finished and text:
+            raise Spliced("more of an answer that it had ended")
+        self.begun = self.begun or bool(text)
         self._size += len(text)
         if self._size > MAX_REPLY_CHARS:
             raise BadChunk(f"a turn of more than {MAX_REPLY_CHARS} characters")
 
 
-def _parse(data: str) -> dict[str, object]:
-    try:
-        chunk = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise BadChunk("something that is not JSON") from error
-    if not isinstance(chunk, dict):
-        raise BadChunk("JSON that is not an object")
-    return cast("dict[str, object]", chunk)
-
-
-def _object(value: object) -> dict[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
-
-
 def _usage(usage: dict[str, object]) -> Usage | None:
     if not usage:
         return None
-    details = _object(usage.get("prompt_tokens_details"))
+    details = as_object(usage.get("prompt_tokens_details"))
     return Usage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        cache_read_tokens=_count(details.get("cached_tokens")),
+        input_tokens=as_count(usage.get("prompt_tokens")),
+        output_tokens=as_count(usage.get("completion_tokens")),
+        cache_read_tokens=as_count(details.get("cached_tokens")),
+        cache_write_tokens=as_count(details.get("cache_write_tokens")),
     )

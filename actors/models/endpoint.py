@@ -1,22 +1,58 @@
-"""Where an OpenAI-compatible endpoint is and the key it wants, from the caller or the environment.
+"""Where a model's endpoint is and the key it wants, from the caller or the environment; and the client that asks it.
 
-The key is kept out of every text for people: `repr` leaves it out, and no error here repeats it.
+The key is kept out of every text for people: `repr` leaves it out, and no error here repeats it. This is the one place where a
+client is made: it takes nothing else from the environment and follows no redirect.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from affidavit.actors.errors import ConfigurationError
+import httpx2
 
-DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
-URL_VARIABLE: Final = "OPENAI_BASE_URL"
-KEY_VARIABLE: Final = "OPENAI_API_KEY"
+from affidavit.actors.errors import ConfigurationError
+from affidavit.actors.models.files import read_operator_file
+
+MAX_KEY_BYTES: Final = 16 * 1024
 _PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """Who laid down a wire format, and how its endpoints are named.
+
+    Attributes:
+        provider: What stands before the colon in a model's name.
+        format: The wire format, as a person would say it.
+        url_variable: The environment variable that holds an endpoint's address.
+        key_variable: The one that holds its key; with `_FILE` behind it, the one that names a file that holds it.
+        base_url: The vendor's own address.
+    """
+
+    provider: str
+    format: str
+    url_variable: str
+    key_variable: str
+    base_url: str
+
+    @property
+    def file_variable(self) -> str:
+        """The environment variable that names the file with the key."""
+        return f"{self.key_variable}_FILE"
+
+
+OPENAI: Final = Vendor(
+    "openai", "an OpenAI-compatible", "OPENAI_BASE_URL", "OPENAI_API_KEY", "https://api.openai.com/v1"
+)
+ANTHROPIC: Final = Vendor(
+    "anthropic", "an Anthropic", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "https://api.anthropic.com"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +60,14 @@ class Endpoint:
     """One endpoint.
 
     Attributes:
-        base_url: The address under which `/chat/completions` lies, with no slash at its end.
+        vendor: Whose wire format it speaks.
+        base_url: The address under which its paths lie, with no slash at its end.
         host: Its host, as written.
         port: Its port.
         key: The key to send; empty for none.
     """
 
+    vendor: Vendor
     base_url: str
     host: str
     port: int
@@ -43,42 +81,71 @@ class Endpoint:
     @property
     def is_vendor(self) -> bool:
         """Whether this is the vendor's own service and not one that is only compatible."""
-        return self.host == "api.openai.com"
+        return self.host == urlsplit(self.vendor.base_url).hostname
 
 
-def read_endpoint(base_url: str | None = None, api_key: str | None = None) -> Endpoint:
+def read_endpoint(vendor: Vendor, base_url: str | None = None, api_key: str | None = None) -> Endpoint:
     """Return the endpoint to use.
 
     Args:
-        base_url: Its address; None reads OPENAI_BASE_URL, and takes the vendor's where that is unset or
-            empty.
-        api_key: Its key; None reads OPENAI_API_KEY. A loopback endpoint needs none.
+        vendor: Whose wire format and variables.
+        base_url: Its address; None reads the vendor's variable, and takes the vendor's own where that is unset or empty.
+        api_key: Its key; None reads the vendor's variable, or the file that its `_FILE` variable names. A loopback endpoint
+            needs none.
 
     Raises:
-        ConfigurationError: The address is no http(s) address, or the key is missing or cannot be sent.
+        ConfigurationError: The address is no http(s) address, or the key is missing, is given twice, or cannot be sent.
     """
-    url = (os.environ.get(URL_VARIABLE, "") if base_url is None else base_url).strip() or DEFAULT_BASE_URL
-    key = (os.environ.get(KEY_VARIABLE, "") if api_key is None else api_key).strip()
-    host, port = _address(url)
+    given = os.environ.get(vendor.url_variable, "") if base_url is None else base_url
+    url = given.strip() or vendor.base_url
+    key = (_key_of_environment(vendor) if api_key is None else api_key).strip()
+    host, port = _address(vendor, url)
     if not key and not _is_loopback(host):
-        raise ConfigurationError(f"no key for {host}: set the environment variable {KEY_VARIABLE}")
+        raise ConfigurationError(f"no key for {host}: set the environment variable {vendor.key_variable}")
     if not all("!" <= letter <= "~" for letter in key):
         raise ConfigurationError(
-            f"{KEY_VARIABLE} holds characters that no key has, such as spaces or line breaks"
+            f"{vendor.key_variable} holds characters that no key has, such as spaces or line breaks"
         )
-    return Endpoint(url.rstrip("/"), host, port, key)
+    return Endpoint(vendor, url.rstrip("/"), host, port, key)
 
 
-def _address(url: str) -> tuple[str, int]:
+def new_client() -> httpx2.AsyncClient:
+    """Return a client without limits of its own: each call brings them."""
+    return httpx2.AsyncClient(timeout=None, trust_env=False, follow_redirects=False)
+
+
+@asynccontextmanager
+async def client_for(given: httpx2.AsyncClient | None) -> AsyncIterator[httpx2.AsyncClient]:
+    """Lend the client that was given, or one that is closed when the block is left."""
+    if given is not None:
+        yield given
+        return
+    async with new_client() as made:
+        yield made
+
+
+def _key_of_environment(vendor: Vendor) -> str:
+    key, path = (os.environ.get(name, "") for name in (vendor.key_variable, vendor.file_variable))
+    if key.strip() and path:
+        raise ConfigurationError(
+            f"{vendor.key_variable} and {vendor.file_variable} are both set: which one counts?"
+        )
+    if not path:
+        return key
+    return read_operator_file(path, f"key file of {vendor.file_variable}", MAX_KEY_BYTES).decode("latin-1")
+
+
+def _address(vendor: Vendor, url: str) -> tuple[str, int]:
+    name = vendor.url_variable
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigurationError(f"{URL_VARIABLE} is not an address: {error}") from error
+        raise ConfigurationError(f"{name} is not an address: {error}") from error
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise ConfigurationError(f"{URL_VARIABLE} must look like https://host/v1")
+        raise ConfigurationError(f"{name} must look like {vendor.base_url}")
     if parts.username is not None or parts.query or parts.fragment:
-        raise ConfigurationError(f"{URL_VARIABLE} must be an address alone, without user, query or fragment")
+        raise ConfigurationError(f"{name} must be an address alone, without user, query or fragment")
     return parts.hostname, port or _PORTS[parts.scheme]
 
 

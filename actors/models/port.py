@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol, runtime_checkable
 
 from affidavit.actors.events import Usage
+
+NO_PARAMETERS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,23 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of an answer in the making. It is for eyes only: what counts is the finished reply, whole and once.
+
+    Attributes:
+        text: The piece.
+        thinking: Whether it is of the model's thinking, and not of its words.
+    """
+
+    text: str
+    thinking: bool = False
+
+
+OnDelta = Callable[[Delta], None]
+"""Is told of each piece, in order, from within the call; it must not raise, block or await."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """Everything a model is shown for one turn.
 
@@ -68,12 +89,30 @@ class ModelRequest:
         messages: The conversation so far, oldest first.
         tools: The tools the model may ask for.
         max_output_tokens: The most tokens it may write in this turn.
+        on_delta: Who wants to see the answer in the making; an adapter that does not stream leaves it alone. It is no part of
+            what is asked.
     """
 
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int = 1024
+    on_delta: OnDelta | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Who answered, as the endpoint itself says it. It is repeated, never vouched for.
+
+    Attributes:
+        model: The model's exact name or version.
+        fingerprint: What else the endpoint calls its configuration by.
+        id: The answer's own id there, by which its owner can be asked about it.
+    """
+
+    model: str = ""
+    fingerprint: str = ""
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +125,7 @@ class ModelReply:
         stop_reason: Why it stopped: `end_turn`, `tool_use`, `max_tokens`, or the vendor's own word.
         usage: The turn's token cost, None when the vendor did not say.
         blocks: The provider's content as JSON text for an exact continuation; empty when the text and calls say it all.
+        served: Who answered, None when the endpoint did not say.
     """
 
     text: str
@@ -93,6 +133,7 @@ class ModelReply:
     stop_reason: str = "end_turn"
     usage: Usage | None = None
     blocks: str = ""
+    served: Served | None = None
 
 
 class Model(Protocol):
@@ -121,4 +162,34 @@ class Model(Protocol):
 
         Cancellation: the request is abandoned and its connection closed.
         """
+        ...
+
+
+@runtime_checkable
+class ChosenParameters(Protocol):
+    """A model that is asked with parameters which the operator chose; they are part of its digest."""
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The parameters by name, such as `temperature`; numbers as text, so that they can be recorded."""
+        ...
+
+
+@runtime_checkable
+class HoldsSecrets(Protocol):
+    """A model that was opened with secrets, which must not come out in anything that is recorded."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values."""
+        ...
+
+
+@runtime_checkable
+class BoundedContext(Protocol):
+    """A model whose context is known to be bounded."""
+
+    @property
+    def context_tokens(self) -> int:
+        """The most tokens of a request and its answer together; 0 where it is not known."""
         ...

@@ -1,4 +1,4 @@
-"""Opens the model that the operator named: `script:FILE`, `openai:NAME`, `local` or `local:FILE.gguf`."""
+"""Opens the model that the operator named: `script:FILE`, `openai:NAME`, `anthropic:NAME`, `local` or `local:FILE.gguf`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.port import Model
 from affidavit.actors.models.script import ScriptModel
 
-CHOICES = "script:FILE, openai:NAME, local, or local:FILE.gguf"
+CHOICES = "script:FILE, openai:NAME, anthropic:NAME, local, or local:FILE.gguf"
 
 
 @asynccontextmanager
@@ -35,10 +35,15 @@ async def open_model(spec: str) -> AsyncIterator[Model]:
 
         async with open_openai_model(rest) as model:
             yield model
+    elif provider == "anthropic" and rest:
+        from affidavit.actors.models.anthropic import open_anthropic_model  # noqa: PLC0415  # as above
+
+        async with open_anthropic_model(rest) as claude:
+            yield claude
     elif provider == "local" and bool(rest) == bool(colon):
         from affidavit.actors.models.local import open_local_model  # noqa: PLC0415  # as above
 
-        async with open_local_model(rest or None) as model:
-            yield model
+        async with open_local_model(rest or None) as small:
+            yield small
     else:
         raise ConfigurationError(f"no model {spec!r}: choose {CHOICES}")

@@ -11,8 +11,8 @@ from typing import Any
 import trio
 import trio.testing
 
-Piece = bytes | None
-"""Bytes to send; None waits until the client hangs up."""
+Piece = bytes | float | None
+"""Bytes to send; a number of seconds to be silent on the loop's clock; None waits until the client hangs up."""
 
 
 @dataclass
@@ -21,6 +21,7 @@ class Endpoint:
 
     url: str = ""
     requests: list[dict[str, Any]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     heads: list[str] = field(default_factory=list)
     connections: int = 0
     hung_up: trio.Event = field(default_factory=trio.Event)
@@ -63,6 +64,7 @@ async def _request(stream: trio.SocketStream, endpoint: Endpoint) -> bool:
     while len(body) < int(fields.get("content-length", 0)):
         body += await stream.receive_some()
     endpoint.heads.append(head.decode())
+    endpoint.bodies.append(body)
     endpoint.requests.append(json.loads(body) if body else {})
     return True
 
@@ -72,6 +74,8 @@ async def _answer(stream: trio.SocketStream, pieces: Sequence[Piece], endpoint: 
         if piece is None:
             if not await stream.receive_some():
                 endpoint.hung_up.set()
+        elif isinstance(piece, float):
+            await trio.sleep(piece)
         else:
             await stream.send_all(piece)
             # Lets the client see this piece by itself.
@@ -84,9 +88,10 @@ def head(status: str = "200 OK", kind: str = "text/event-stream", length: int | 
     return f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n{ending}\r\n\r\n".encode()
 
 
-def plain(status: str, body: bytes = b"", kind: str = "application/json") -> list[Piece]:
-    """A whole response that is no stream."""
-    return [head(status, kind, len(body)) + body]
+def plain(status: str, body: bytes = b"", kind: str = "application/json", headers: str = "") -> list[Piece]:
+    """A whole response that is no stream; further headers end with a line break each."""
+    start, _, rest = head(status, kind, len(body)).partition(b"\r\n")
+    return [start + b"\r\n" + headers.encode() + rest + body]
 
 
 def sse(*chunks: Any) -> bytes:

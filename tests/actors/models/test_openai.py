@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from affidavit.actors.events import Usage
-from affidavit.actors.models.chat_stream import Assembly, BadChunk, StreamedFailure
+from affidavit.actors.models.chat_stream import ChatAssembly
 from affidavit.actors.models.openai import open_openai_model
 from affidavit.actors.models.port import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from affidavit.actors.models.sse import ServerEvent
+from affidavit.actors.models.wire import BadChunk, StreamedFailure
 from tests.actors.models.asking import ASK, HELLO, KEY, answer, opened
 from tests.actors.models.endpoints import chunked, delta, head, serve, sse
 
@@ -226,10 +228,10 @@ CHUNK = st.recursive(
 @given(st.lists(st.text() | CHUNK.map(json.dumps)))
 def test_no_stream_makes_anything_else_come_out(chunks: list[str]) -> None:
     """Whatever an endpoint sends, there is a reply or one of the two errors."""
-    assembly = Assembly()
+    assembly = ChatAssembly()
     for chunk in chunks:
         try:
-            assembly.add(chunk)
+            assembly.add(ServerEvent("", chunk))
         except (BadChunk, StreamedFailure):
             break
     reply = assembly.reply()

@@ -10,9 +10,8 @@ import trio
 import trio.testing
 
 from affidavit.actors.errors import ConfigurationError, ModelError
-from affidavit.actors.models import openai
-from affidavit.actors.models.chat_stream import MAX_CALLS
 from affidavit.actors.models.openai import open_openai_model
+from affidavit.actors.models.wire import MAX_CALLS
 from tests.actors.models.asking import ASK, HELLO, KEY, answer, failure, opened
 from tests.actors.models.endpoints import Piece, delta, head, plain, serve, sse
 
@@ -106,14 +105,6 @@ async def test_each_broken_stream_is_one_sentence_with_a_fault(
     assert said in str(error)
 
 
-# The HTTP client leaves its inner generators to the collector when it refuses an event of its own accord.
-@pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")
-async def test_an_endless_event_is_refused() -> None:
-    """A line that never ends is not read for ever."""
-    error = await failure(head(), b"data: ", *([b"x" * 65536] * 20), None)
-    assert (error.fault, error.code) == ("terminal", "reply_too_large")
-
-
 async def test_a_reply_of_endless_fragments_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Text, arguments and calls are bounded together, and the connection is closed at the bound."""
     monkeypatch.setattr("affidavit.actors.models.chat_stream.MAX_REPLY_CHARS", 1000)
@@ -121,13 +112,6 @@ async def test_a_reply_of_endless_fragments_is_refused(monkeypatch: pytest.Monke
     assert error.code == "bad_reply"
     calls = [{"index": number, "id": str(number)} for number in range(MAX_CALLS + 1)]
     assert "tool calls" in str(await failure(head(), sse(delta(tool_calls=calls)), None))
-
-
-async def test_a_large_error_is_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an error that never ends only the beginning is read."""
-    monkeypatch.setattr(openai, "MAX_ERROR_BYTES", 1000)
-    error = await failure(head("500 Internal Server Error"), *([b"x" * 600] * 3), None)
-    assert error.fault == "transient"
 
 
 async def test_a_refused_connection_is_transient_and_says_what_to_check(unused_tcp_port: int) -> None:
@@ -144,23 +128,6 @@ def unused_tcp_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-async def test_a_silent_endpoint_times_out(patient_clock: trio.testing.MockClock) -> None:
-    """No answer at all, and an answer that goes silent, are transient timeouts."""
-    for pieces in ([None], [head(), sse(delta(content="x")), None]):
-        error = await failure(*pieces)
-        assert (error.fault, error.code) == ("transient", "timeout")
-
-
-async def test_a_turn_as_a_whole_has_a_limit(
-    monkeypatch: pytest.MonkeyPatch, patient_clock: trio.testing.MockClock
-) -> None:
-    """However often something arrives, a turn that does not end is given up."""
-    monkeypatch.setattr(openai, "TURN_SECONDS", 50.0)
-    error = await failure(head(), sse(delta(content="x")), None)
-    assert (error.fault, error.code) == ("transient", "timeout")
-    assert "50 seconds" in str(error)
 
 
 async def test_cancelling_closes_the_connection() -> None:

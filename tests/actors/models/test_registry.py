@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from affidavit.actors.errors import ConfigurationError
+from affidavit.actors.models.anthropic import AnthropicModel
 from affidavit.actors.models.openai import OpenAIModel
 from affidavit.actors.models.port import Model
 from affidavit.actors.models.registry import open_model
@@ -16,12 +17,26 @@ from affidavit.actors.models.script import ScriptModel
 
 @pytest.mark.parametrize(
     "spec",
-    ["", "gpt-4", "openai", "openai:", "script", "script:", "local:", "anthropic:x", "Local", "localx", ":x"],
+    [
+        "",
+        "gpt-4",
+        "openai",
+        "openai:",
+        "script",
+        "script:",
+        "local:",
+        "anthropic",
+        "anthropic:",
+        "Local",
+        "localx",
+        ":x",
+    ],
 )
 async def test_an_unknown_choice_lists_the_choices(spec: str) -> None:
     """What cannot be opened is named, with everything that can."""
     with pytest.raises(
-        ConfigurationError, match=r"choose script:FILE, openai:NAME, local, or local:FILE.gguf"
+        ConfigurationError,
+        match=r"choose script:FILE, openai:NAME, anthropic:NAME, local, or local:FILE.gguf",
     ) as caught:
         async with open_model(spec):
             pass
@@ -50,6 +65,17 @@ async def test_an_endpoint_s_model_is_opened_by_its_name(monkeypatch: pytest.Mon
             pass
 
 
+async def test_an_anthropic_model_is_opened_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parameters stand behind the name and are part of it; the variables are the vendor's own."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    async with open_model("anthropic:some-model?temperature=0.5") as model:
+        assert model.name == "anthropic:some-model?temperature=0.5"
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    with pytest.raises(ConfigurationError, match="ANTHROPIC_API_KEY"):
+        async with open_model("anthropic:m"):
+            pass
+
+
 async def test_the_caller_s_exception_comes_out_as_itself(tmp_path: Path) -> None:
     """A failure in the block is not wrapped, and is not taken for one of the model's."""
     path = tmp_path / "s.json"
@@ -62,6 +88,6 @@ async def test_the_caller_s_exception_comes_out_as_itself(tmp_path: Path) -> Non
 def test_every_adapter_keeps_the_port() -> None:
     """Each has what the port names, so that one can take another's place."""
     wanted = {name for name in vars(Model) if not name.startswith("_")}
-    for adapter in (ScriptModel, OpenAIModel):
+    for adapter in (ScriptModel, OpenAIModel, AnthropicModel):
         assert wanted <= vars(adapter).keys()
         assert inspect.iscoroutinefunction(adapter.generate)
