@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from affidavit.actors.approvals import waiting
 from affidavit.actors.codec import decode
 from affidavit.actors.errors import AmbiguousRun, UnknownRun
 from affidavit.actors.events import RECORD_KINDS, Event, Kind
@@ -13,6 +14,8 @@ from affidavit.actors.logs.port import LogReader, StreamInfo
 LAST = "@last"
 _SHOWN = 3
 _SLICE = 4
+# While a run waits little else happens on it, so a request stands near its end.
+_RECENT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class RunInfo:
         events: The seq of its last event that is not about the record: what a seal has to cover.
         sealed: How many of them its last seal covers.
         tip: How many events its stream holds, those about the record included.
+        waits_for: The calls that wait for a person, among the last events of a run that has not ended.
     """
 
     id: str
@@ -36,6 +40,7 @@ class RunInfo:
     events: int
     sealed: int
     tip: int
+    waits_for: tuple[int, ...] = ()
 
 
 async def runs(log: LogReader) -> tuple[RunInfo, ...]:
@@ -86,6 +91,7 @@ async def _describe(log: LogReader, info: StreamInfo) -> RunInfo:
         events=events,
         sealed=min(info.sealed_size, events),
         tip=info.tip,
+        waits_for=() if info.terminal_seq else await _waits_for(log, info),
     )
 
 
@@ -99,6 +105,11 @@ async def _last_of_the_run(log: LogReader, info: StreamInfo) -> int:
                 return row.seq
         last = after
     return 0
+
+
+async def _waits_for(log: LogReader, info: StreamInfo) -> tuple[int, ...]:
+    recent = await log.read(info.stream, max(0, info.tip - _RECENT), _RECENT)
+    return tuple(approval.call for approval in waiting(decode(row.data) for row in recent))
 
 
 async def _event(log: LogReader, stream: str, seq: int) -> Event | None:

@@ -195,15 +195,16 @@ class Host:
             RunOwned: Another owner has it; ask that one by way of its inbox.
             LogError: It could not be recorded.
         """
-        decision = Decision(call, True, principal, reason, args, statement)
-        async with self._taken(run_id) as session:
-            return await session.decide(decision)
+        return await self.decide(run_id, Decision(call, True, principal, reason, args, statement))
 
     async def refuse(
         self, run_id: str, call: int, *, principal: str, reason: str = "", statement: bytes = b""
     ) -> Event:
         """Refuse a call that waits for approval. Arguments, result and errors as `approve`."""
-        decision = Decision(call, False, principal, reason, None, statement)
+        return await self.decide(run_id, Decision(call, False, principal, reason, None, statement))
+
+    async def decide(self, run_id: str, decision: Decision) -> Event:
+        """Record a decision about a call that waits for one. Result and errors as `approve`."""
         async with self._taken(run_id) as session:
             return await session.decide(decision)
 

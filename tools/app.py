@@ -18,6 +18,8 @@ COMMANDS: Final = (
     "sessions",
     "watch",
     "replay",
+    "approve",
+    "brake",
     "cancel",
     "seal",
     "export",

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Final, TypeAlias
 
 import trio
 from cyclopts import Parameter
 
+from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.errors import RunOwned
 from affidavit.actors.events import Event
 from affidavit.actors.inbox import Answer, InboxReader, Outcome, post
 from affidavit.actors.logs.port import Log
 from affidavit.actors.logs.sqlite import open_sqlite_log
+from affidavit.actors.session import open_session
 from affidavit.actors.timer import DEFAULT_STREAM_POLL
 from affidavit.tools.errors import UsageError
 from affidavit.tools.place import Place
@@ -51,7 +53,12 @@ def principal_of(name: str | None) -> str:
 
 
 async def take_or_ask(
-    place: Place, run_id: str, request: Event, take: Callable[[], Awaitable[object]]
+    place: Place,
+    run_id: str,
+    request: Event,
+    take: Callable[[], Awaitable[object]],
+    *,
+    needs_signer: bool = False,
 ) -> Answer:
     """Do something to a run as its owner if nobody owns it, else have its owner do it.
 
@@ -60,6 +67,7 @@ async def take_or_ask(
         run_id: The run's whole id.
         request: What is asked of the owner.
         take: Does it as the owner, having first carried out what stands in the inbox; raises `RunOwned` if there is one.
+        needs_signer: Whether only `take` can carry out such a request, so that it stands in where the owner has gone.
 
     Returns:
         What became of it.
@@ -80,7 +88,8 @@ async def take_or_ask(
         inbox = InboxReader(log, run_id)
         inbox.expect(seq)
         with trio.move_on_after(OWNER_GRACE):
-            return await _await_answer(log, run_id, seq, inbox, take)
+            attend = take if needs_signer else lambda: _attend(log, run_id)
+            return await _await_answer(log, run_id, seq, inbox, attend)
     raise UsageError(
         f"run {run_id} is being driven by another process, which has not answered within {OWNER_GRACE:g} s; "
         "the request stands, and is carried out when that process goes on or the run is resumed"
@@ -88,7 +97,7 @@ async def take_or_ask(
 
 
 async def _await_answer(
-    log: Log, run_id: str, seq: int, inbox: InboxReader, take: Callable[[], Awaitable[object]]
+    log: Log, run_id: str, seq: int, inbox: InboxReader, attend: Callable[[], Awaitable[object]]
 ) -> Answer:
     looks = 0
     while True:
@@ -100,11 +109,58 @@ async def _await_answer(
         if looks % _LOOKS == 0 and not await _is_owned(log, run_id):
             try:
                 # The owner has gone. Whoever takes the run carries out what stands in its inbox, this request among it.
-                await take()
+                await attend()
             except RunOwned:
                 continue
         else:
             await trio.sleep(DEFAULT_STREAM_POLL)
+
+
+async def await_answers(log: Log, asked: Mapping[str, int]) -> dict[str, Answer]:
+    """Wait for the owners of several runs together, for as long as one is waited for.
+
+    Args:
+        log: Where the runs are.
+        asked: The seq of the request in each run's inbox, by run.
+
+    Returns:
+        The answers that have come, by run. A run whose owner has gone is taken, and its inbox attended to.
+
+    Raises:
+        LogError: The log could not be read, or not be written.
+    """
+    inboxes = {run_id: InboxReader(log, run_id) for run_id in asked}
+    answers: dict[str, Answer] = {}
+    looks = 0
+    with trio.move_on_after(OWNER_GRACE):
+        while len(answers) < len(asked):
+            looks += 1
+            for run_id in asked.keys() - answers.keys():
+                answer = await _look(
+                    log, run_id, asked[run_id], inboxes[run_id], try_owner=looks % _LOOKS == 0
+                )
+                if answer is not None:
+                    answers[run_id] = answer
+            await trio.sleep(DEFAULT_STREAM_POLL)
+    return answers
+
+
+async def _look(log: Log, run_id: str, seq: int, inbox: InboxReader, *, try_owner: bool) -> Answer | None:
+    inbox.expect(seq)
+    await inbox.catch_up()
+    if seq not in inbox.answers and try_owner and not await _is_owned(log, run_id):
+        try:
+            await _attend(log, run_id)
+        except RunOwned:
+            return None
+        await inbox.catch_up()
+    return inbox.answers.get(seq)
+
+
+async def _attend(log: Log, run_id: str) -> None:
+    """Carry out, as the owner, what stands in a run's inbox."""
+    async with open_session(log, MemoryBus(), id=run_id) as session:
+        await session.attend()
 
 
 async def _is_owned(log: Log, run_id: str) -> bool:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import trio
 
-from affidavit.actors.events import TERMINAL_KINDS, Kind
+from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.host import Host, Run, open_host
 from affidavit.actors.logs.port import Log
@@ -27,18 +27,20 @@ from affidavit.actors.projection import project
 from affidavit.actors.signers.port import Signer
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.actors.toolbox.workspace import WorkspaceTools
-from affidavit.tools.errors import CONVERGED, INTERRUPTED, STALLED, UsageError, notice
+from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.interrupts import open_interrupts
 from affidavit.tools.narrator import Narrator
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place
 from affidavit.tools.policies import NamedPolicy
+from affidavit.tools.showing import Showing, waiting_lines
 from affidavit.tools.signing import ask_for_key
 from affidavit.tools.synchronous import chosen_synchronous
 from affidavit.tools.status import status_lines
 from affidavit.tools.terminal import style_of
 from affidavit.tools.transcript import Transcript
+from affidavit.tools.waits import Waits
 
 _SHOW_GRACE: Final = 2.0
 Start = Callable[[Host, MissionConfig], Awaitable[Run]]
@@ -56,6 +58,7 @@ class Setting:
         as_json: Whether standard output is for programs.
         after: The seq of the last event that need not be shown.
         policy: What the run is held to, beside its own limits.
+        wait: Whether to go on waiting for a person's approval; None for only where there is a terminal.
     """
 
     place: Place
@@ -65,6 +68,14 @@ class Setting:
     as_json: bool
     after: int = 0
     policy: NamedPolicy | None = None
+    wait: bool | None = None
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether to go on waiting for a person's approval."""
+        if self.wait is None:
+            return sys.stdin is not None and sys.stdin.isatty()
+        return self.wait
 
     @property
     def resume_line(self) -> str:
@@ -99,7 +110,7 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
         start: Submits or resumes the run on the host it is given.
 
     Returns:
-        The exit code: 0 converged, 1 stalled or cancelled, 130 interrupted.
+        The exit code: 0 converged, 1 stalled or cancelled, 4 parked since it waits for a person, 130 interrupted.
 
     Raises:
         AffidavitError: The run could not be started, or stopped because of a fault.
@@ -122,42 +133,56 @@ async def _conduct(setting: Setting, log: Log, signer: Signer, config: MissionCo
     )
     last_words = f"To go on with the run:\n{setting.resume_line}"
     async with open_interrupts(_parking, lambda: last_words) as interrupts:
-        with interrupts.scope:
+        showing = Showing(setting.place, setting.run_id, narrator, patient=setting.is_patient)
+        with interrupts.scope, showing.scope:
             async with open_host(
                 log, signer=signer, on_failure=lambda _, error: failures.append(error)
             ) as host:
                 run = await start(host, config)
-                async with run.session.subscribe(setting.after) as events:
-                    await narrator.follow(events)
+                await showing.follow(log, run.session, setting.after)
                 await run.closed()
         # Bounded once it was interrupted, since a reader that stands still must not keep the process from ending.
         with trio.move_on_after(_SHOW_GRACE if interrupts.happened else math.inf):
             await narrator.catch_up(log, setting.run_id)
-        return await _finish(setting, log, narrator, failures, interrupted=interrupts.happened)
+        stop = INTERRUPTED if interrupts.happened else PARKED if showing.parked else None
+        return await _finish(setting, log, narrator, failures, stop)
 
 
 async def _finish(
-    setting: Setting, log: Log, narrator: Narrator, failures: list[Exception], *, interrupted: bool
+    setting: Setting, log: Log, narrator: Narrator, failures: list[Exception], stop: int | None
 ) -> int:
+    """Say how the run stands; `stop` is the exit code of one that was stopped from here before it had ended."""
     events = await history(log, setting.run_id)
     status = project(events)
-    lines = [f"run {setting.run_id}", *status_lines(status)]
-    if interrupted or not status.terminal:
-        for line in lines if events else ():
+    if stop == INTERRUPTED or not status.terminal:
+        for line in _stopped_lines(setting, events):
             notice(line)
-        if events and not status.terminal:
-            notice(f"To go on with the run:\n{setting.resume_line}")
     else:
+        lines = (f"run {setting.run_id}", *status_lines(status))
         for line in (*lines, *handover_lines(setting.place, setting.run_id, events)):
             if setting.as_json:
                 notice(line)
             else:
                 await narrator.line(line)
-    if interrupted:
-        return INTERRUPTED
+    if stop == INTERRUPTED:
+        return stop
     if failures:
         raise failures[0]
-    last = next((event for event in reversed(events) if event.kind in TERMINAL_KINDS), None)
-    if last is None or not status.terminal:
-        raise UsageError(f"run {setting.run_id} was parked before it ended")
-    return CONVERGED if last.kind == Kind.CONVERGED else STALLED
+    if status.terminal:
+        last = next(event for event in reversed(events) if event.kind in TERMINAL_KINDS)
+        return CONVERGED if last.kind == Kind.CONVERGED else STALLED
+    if stop == PARKED:
+        return stop
+    raise UsageError(f"run {setting.run_id} was parked before it ended")
+
+
+def _stopped_lines(setting: Setting, events: Sequence[Event]) -> Iterator[str]:
+    """Go through the lines on a run that has been stopped here; none for one of which nothing is recorded."""
+    if not events:
+        return
+    status, waits = project(events), Waits(events).standing()
+    yield from (f"run {setting.run_id}", *status_lines(status, waits))
+    if not status.terminal:
+        for wait in waits:
+            yield from waiting_lines(setting.place, setting.run_id, wait)
+        yield from ("To go on with the run:", setting.resume_line)

@@ -16,6 +16,7 @@ from affidavit.crypto.failures import AffidavitError
 CONVERGED: Final = 0
 STALLED: Final = 1
 MISUSE: Final = 2
+PARKED: Final = 4
 INTERRUPTED: Final = 130
 DEBUG_VARIABLE: Final = "AFFIDAVIT_DEBUG"
 

@@ -14,10 +14,18 @@ from affidavit.tools.terminal import Tone
 from affidavit.tools.words import Words, quiet
 
 
-def words_of(event: Event) -> Words:
-    """Return what to say of an event."""
+def words_of(event: Event, arguments: str | None = None) -> Words:
+    """Return what to say of an event.
+
+    Args:
+        event: The event.
+        arguments: The exact arguments of the tool call that it is about, where they are known.
+    """
     say = _SAY.get(event.kind)
-    words = Words(event.text) if say is None else say(event)
+    if event.kind == Kind.APPROVAL_REQUESTED:
+        words = governance.approval_requested(event, arguments)
+    else:
+        words = Words(event.text) if say is None else say(event)
     return Words(f"[{event.goal}] {words.text}", words.tone, words.folded) if event.goal else words
 
 
@@ -95,6 +103,9 @@ _SAY: Final[dict[str, Callable[[Event], Words]]] = {
     Kind.ACTION_ADMITTED: governance.admitted,
     Kind.ACTION_COMPLETED: governance.completed,
     Kind.ACTION_REJECTED: governance.rejected,
+    Kind.APPROVAL_DECIDED: governance.approval_decided,
+    Kind.BRAKE_ENGAGED: governance.brake_engaged,
+    Kind.BRAKE_RELEASED: governance.brake_released,
     Kind.EGRESS_DECISION: governance.egress,
     Kind.RECORD_SEALED: governance.sealed,
     Kind.RECORD_VERIFIED: governance.verified,

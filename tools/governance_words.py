@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from affidavit.actors.approvals import APPROVED, EXPIRED
+from affidavit.actors.event_json import format_time
 from affidavit.actors.events import Event
 from affidavit.tools.terminal import Tone
 from affidavit.tools.words import Words, quiet
@@ -9,7 +11,9 @@ from affidavit.tools.words import Words, quiet
 
 def admitted(event: Event) -> Words:
     """Return what to say of action.admitted."""
-    return quiet(f"call {event.call}: {event.action}, {event.trust}")
+    decided = event.detail.get("approval")
+    approved = f", as approved at event {decided}" if decided else ""
+    return quiet(f"call {event.call}: {event.action}, {event.trust}{approved}")
 
 
 def completed(event: Event) -> Words:
@@ -21,11 +25,57 @@ def completed(event: Event) -> Words:
 
 def rejected(event: Event) -> Words:
     """Return what to say of action.rejected."""
-    why = event.reason
     return Words(
-        f"REFUSED call {event.call}: {event.action} ({event.fault or 'no code'}){f': {why}' if why else ''}",
+        f"REFUSED call {event.call}: {event.action} ({event.fault or 'no code'}){_why(event)}",
         Tone.BAD,
     )
+
+
+def approval_requested(event: Event, arguments: str | None) -> Words:
+    """Return what to say of approval.requested, given the exact arguments where they are known."""
+    who = event.detail.get("approvers")
+    by = f" by {', '.join(map(str, who))}" if isinstance(who, list | tuple) else ""
+    signed = ", signed" if event.detail.get("signed") else ""
+    text = f"call {event.call}: {event.action} WAITS for approval{by}{signed}, until {when(event.detail.get('expires'))}"
+    return Words(text if arguments is None else f"{text}, with\n{arguments}", Tone.STRONG)
+
+
+def approval_decided(event: Event) -> Words:
+    """Return what to say of approval.decided."""
+    decision = event.detail.get("decision")
+    if decision == EXPIRED:
+        return Words(f"call {event.call}: {event.action} was approved by nobody in time", Tone.BAD)
+    how = "signed" if event.detail.get("statement") else "on the host's word"
+    is_approved = decision == APPROVED
+    word = "APPROVED" if is_approved else "REFUSED"
+    return Words(
+        f"call {event.call}: {event.action} {word} by {event.principal or 'nobody'} ({how}){_why(event)}",
+        Tone.GOOD if is_approved else Tone.BAD,
+    )
+
+
+def brake_engaged(event: Event) -> Words:
+    """Return what to say of brake.engaged."""
+    return Words(f"BRAKE pulled by {event.principal or 'nobody'}{_why(event)}", Tone.BAD)
+
+
+def brake_released(event: Event) -> Words:
+    """Return what to say of brake.released."""
+    return Words(f"brake released by {event.principal or 'nobody'}{_why(event)}", Tone.GOOD)
+
+
+def _why(event: Event) -> str:
+    return f": {event.reason}" if event.reason else ""
+
+
+def when(time: object) -> str:
+    """Return a time to the second, in UTC."""
+    try:
+        return (
+            f"{format_time(time)[:19].replace('T', ' ')} UTC" if isinstance(time, int) else "an unknown time"
+        )
+    except ValueError:
+        return "a time that cannot be"
 
 
 def egress(event: Event) -> Words:

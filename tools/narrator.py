@@ -27,13 +27,13 @@ class Narrator:
     async def follow(self, events: Subscription) -> None:
         """Tell events until the subscription ends."""
         async for event in events:
-            await self._tell(event)
+            await self.tell(event)
 
     async def catch_up(self, log: LogReader, run_id: str) -> None:
         """Tell what is on the log and was not told yet."""
         while batch := await log.read(run_id, self._seq):
             for row in batch:
-                await self._tell(decode(row.data))
+                await self.tell(decode(row.data))
         # A cancelled write may still be waiting for its turn.
         await self._write("")
 
@@ -41,7 +41,8 @@ class Narrator:
         """Write one more line, unless nobody reads any more."""
         await self._write(f"{text}\n")
 
-    async def _tell(self, event: Event) -> None:
+    async def tell(self, event: Event) -> None:
+        """Tell one event, unless it was told."""
         if event.seq > self._seq:
             # Before it is written: an event whose writing was cancelled keeps its place in the output, so it is not told again.
             self._seq = event.seq

@@ -32,6 +32,16 @@ Workspace: TypeAlias = Annotated[
         help="A folder the agent may read in, with read_file, list_dir and search_text. Without it, it has no tools.",
     ),
 ]
+Wait: TypeAlias = Annotated[
+    bool | None,
+    Parameter(
+        name="--wait",
+        negative="--no-wait",
+        help="Go on waiting where a person must approve a call, or park the run with exit code 4. By default it waits on a"
+        " terminal alone.",
+        show_default=False,
+    ),
+]
 Out: TypeAlias = Annotated[
     str | None,
     Parameter(

@@ -25,6 +25,8 @@ Runs:
   watch ID           follow a run that is going on in another terminal
   replay ID          show a run from its first event to its last
   cancel ID          end a run for good, also one of another terminal
+  approve ID CALL    decide about a call that waits for a person; without CALL, list them
+  brake ID | --all   stop a run, or every run, from doing anything further
   policy check FILE  say in plain sentences what a policy lets a run do; policy new begins one
 
 Evidence:

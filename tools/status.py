@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from affidavit.actors.projection import Projection
 from affidavit.tools._verify_report import plain
 from affidavit.tools.event_words import usage_words
+from affidavit.tools.waits import Wait, waits_words
 
 
 def sealed_words(p: Projection) -> str:
@@ -14,16 +15,16 @@ def sealed_words(p: Projection) -> str:
     return f"sealed {p.sealed_events}/{p.events}"
 
 
-def state_words(p: Projection) -> str:
+def state_words(p: Projection, waits: Sequence[Wait] = ()) -> str:
     """Return how a run stands, in a few words."""
     if not p.terminal:
-        return "unfinished"
+        return waits_words(waits) or "unfinished"
     return f"stalled: {plain(p.err)}" if p.err else "converged"
 
 
-def status_lines(p: Projection) -> Iterator[str]:
-    """Go through the lines that sum a run up."""
-    yield f"state      {state_words(p)}"
+def status_lines(p: Projection, waits: Sequence[Wait] = ()) -> Iterator[str]:
+    """Go through the lines that sum a run up; `waits` is what it waits for a person to decide."""
+    yield f"state      {state_words(p, waits)}"
     yield f"turns      {p.turns} ({usage_words(p.usage)})"
     yield f"actions    {p.admitted} admitted, {p.completed} completed, {p.rejected} refused"
     if p.egress_allowed or p.egress_blocked:

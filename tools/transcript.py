@@ -27,24 +27,40 @@ _SAME: Final = "(the answer above)"
 
 @final
 class Transcript:
-    """Turns the events of one run, in order, into text. It remembers the last answer, so as not to say it twice."""
+    """Turns the events of one run, in order, into text.
+
+    It remembers the last answer, so as not to say it twice, and the open tool calls, so as to show what a person is to approve.
+    """
 
     def __init__(self, style: Style, *, as_json: bool) -> None:
         """Lay out for a stream of this style; as JSON, one line for each event."""
         self._style = style
         self._as_json = as_json
         self._answer = ""
+        self._calls: dict[tuple[str, str], Event] = {}
 
     def show(self, event: Event) -> str:
         """Return an event's lines, the last one ended."""
         if self._as_json:
             return to_json_line(event) + "\n"
-        words = words_of(event)
+        words = words_of(event, self._arguments(event))
         if event.kind == Kind.ASSISTANT:
             self._answer = event.text
         elif event.kind == Kind.CONVERGED and event.text and event.text == self._answer:
             words = Words(_SAME, words.tone)
         return "".join(f"{line}\n" for line in self._lines(event, words))
+
+    def _arguments(self, event: Event) -> str | None:
+        """Return the exact arguments that a request for approval is bound to, if its tool call was shown."""
+        place = (event.goal, event.tool_use_id)
+        if event.kind == Kind.TOOL_CALL:
+            self._calls[place] = event
+        elif event.kind == Kind.TOOL_RESULT:
+            self._calls.pop(place, None)
+        elif event.kind == Kind.APPROVAL_REQUESTED:
+            call = self._calls.get(place)
+            return call.input if call is not None and call.args_digest == event.detail.get("args") else None
+        return None
 
     def _lines(self, event: Event, words: Words) -> Iterator[str]:
         width = self._style.width

@@ -1,5 +1,8 @@
 """How events are laid out: one place for each column, wrapped to the screen, and nothing that could steer a terminal."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,3 +70,60 @@ def test_refusals_and_failures_are_marked_without_colour_too() -> None:
     assert "REFUSED call 4: pay (capability_denied)" in shown(refused)
     assert "pay FAILED: no" in shown(failed)
     assert "REFUSED connection to 169.254.169.254: link-local" in shown(blocked)
+
+
+def test_a_request_for_approval_shows_the_exact_arguments() -> None:
+    """All of them, unfolded, where their tool call was shown and is the one that the request is bound to; else none."""
+    arguments = '{"to": "' + "x" * 400 + '"}'
+    call = Event(Kind.TOOL_CALL, seq=1, tool="pay", tool_use_id="t1", input=arguments, args_digest=b"a" * 32)
+    detail: dict[str, object] = {"args": b"a" * 32, "expires": 10**18, "approvers": ["ada"], "signed": True}
+    asked = Event(Kind.APPROVAL_REQUESTED, seq=2, action="pay", call=4, tool_use_id="t1", detail=detail)
+    transcript = Transcript(PIPE, as_json=False)
+    transcript.show(call)
+    text = transcript.show(asked)
+    assert "call 4: pay WAITS for approval by ada, signed, until 2001-09-09 01:46:40 UTC" in text
+    assert arguments in text
+    other = replace(asked, detail=detail | {"args": b"b" * 32})
+    assert "x" * 400 not in transcript.show(other)
+    assert "x" * 400 not in shown(asked)
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (
+            Event(
+                Kind.APPROVAL_DECIDED,
+                action="pay",
+                call=4,
+                principal="ada",
+                reason="ok",
+                detail={"decision": "approved"},
+            ),
+            "call 4: pay APPROVED by ada (on the host's word): ok",
+        ),
+        (
+            Event(
+                Kind.APPROVAL_DECIDED,
+                action="pay",
+                call=4,
+                principal="ada",
+                detail={"decision": "refused", "statement": b"x"},
+            ),
+            "call 4: pay REFUSED by ada (signed)",
+        ),
+        (
+            Event(Kind.APPROVAL_DECIDED, action="pay", call=4, detail={"decision": "expired"}),
+            "call 4: pay was approved by nobody in time",
+        ),
+        (Event(Kind.BRAKE_ENGAGED, principal="ada", reason="stop"), "BRAKE pulled by ada: stop"),
+        (Event(Kind.BRAKE_RELEASED, principal="bob"), "brake released by bob"),
+        (
+            Event(Kind.ACTION_ADMITTED, action="pay", call=4, trust="trusted", detail={"approval": 9}),
+            "call 4: pay, trusted, as approved at event 9",
+        ),
+    ],
+)
+def test_rulings_say_who_and_why(event: Event, words: str) -> None:
+    """Each in a sentence of its own, and an approval says whether it was signed."""
+    assert shown(event).rstrip().endswith(words)

@@ -15,6 +15,7 @@ from affidavit.tools.place import place_of
 from affidavit.tools.status import status_lines
 from affidavit.tools.terminal import style_of
 from affidavit.tools.transcript import Transcript
+from affidavit.tools.waits import Waits
 
 
 async def replay(run_id: RunId, /, *, as_json: AsJson = False, store: Store = None) -> int:
@@ -34,6 +35,6 @@ async def replay(run_id: RunId, /, *, as_json: AsJson = False, store: Store = No
     for event in events:
         await output.write(transcript.show(event))
     if not as_json:
-        for line in (f"run {whole_id}", *status_lines(project(events))):
+        for line in (f"run {whole_id}", *status_lines(project(events), Waits(events).standing())):
             await output.line(line)
     return CONVERGED

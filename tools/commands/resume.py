@@ -78,7 +78,7 @@ async def resume(
     tip = found.events[-1].seq
     toolbox = toolbox_of(workspace)
     named = policy_of(policy, toolbox, workspace)
-    setting = Setting(place, found.run_id, chosen, workspace, as_json, after=tip, policy=named)
+    setting = Setting(place, found.run_id, chosen, workspace, as_json, after=tip, policy=named, wait=wait)
 
     async def start(host: Host, config: MissionConfig) -> Run:
         try:

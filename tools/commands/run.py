@@ -23,7 +23,7 @@ from affidavit.tools.place import place_of
 from affidavit.tools.policies import PolicyFile, granted, policy_of
 
 
-async def run(
+async def run(  # noqa: PLR0913  # each is an option of its own
     objective: Annotated[str, Parameter(name="OBJECTIVE", help="What the agent is to do, in words.")],
     /,
     *,

@@ -16,6 +16,7 @@ from affidavit.tools.output import Output
 from affidavit.tools.place import place_of
 from affidavit.tools.sealing import seal_run
 from affidavit.tools.status import status_lines
+from affidavit.tools.waits import Waits
 
 
 async def seal(run_id: RunId, /, *, principal: Principal = None, store: Store = None) -> int:
@@ -33,13 +34,13 @@ async def seal(run_id: RunId, /, *, principal: Principal = None, store: Store = 
     async with open_sqlite_reader(place.runs) as log:
         whole_id = await find_run(log, run_id)
     asked = request_event(Kind.REQUEST_SEAL, principal=principal_of(principal), reason="")
-    answer = await take_or_ask(place, whole_id, asked, lambda: seal_run(place, whole_id))
+    answer = await take_or_ask(place, whole_id, asked, lambda: seal_run(place, whole_id), needs_signer=True)
     if answer.outcome != Outcome.DONE:
         raise UsageError(f"run {whole_id} was not sealed: {answer.reason or answer.code}")
     async with open_sqlite_reader(place.runs) as log:
         events = await history(log, whole_id)
     output = Output()
     await output.line(f"run {whole_id}")
-    for line in (*status_lines(project(events)), *handover_lines(place, whole_id, events)):
+    for line in (*status_lines(project(events), Waits(events).standing()), *handover_lines(place, whole_id, events)):
         await output.line(line)
     return CONVERGED

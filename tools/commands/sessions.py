@@ -48,6 +48,7 @@ def _as_json(info: RunInfo) -> dict[str, object]:
         "id": info.id,
         "started": format_time(info.started),
         "state": info.state,
+        "waits_for": list(info.waits_for),
         "events": info.events,
         "sealed": info.sealed,
         "tip": info.tip,
@@ -61,7 +62,7 @@ def _table(found: Sequence[RunInfo]) -> list[str]:
         (
             info.id,
             format_time(info.started)[:19].replace("T", " "),
-            info.state,
+            _state(info),
             str(info.events),
             f"{info.sealed}/{info.events}",
             " ".join(info.objective.split()),
@@ -72,6 +73,11 @@ def _table(found: Sequence[RunInfo]) -> list[str]:
     screen = style_of(sys.stdout).width
     room = _OBJECTIVE if screen is None else max(_SHORTEST, screen - sum(widths) - 2 * len(widths))
     return [_line(row, widths, room) for row in rows]
+
+
+def _state(info: RunInfo) -> str:
+    calls = ", ".join(map(str, info.waits_for))
+    return f"waits for approval of call {calls}" if calls else info.state
 
 
 def _line(row: tuple[str, ...], widths: list[int], room: int) -> str:

@@ -18,13 +18,22 @@ class Gate:
 
 
 @contextmanager
-def held_endpoint(words: str = "Now it is done.") -> Iterator[Gate]:
-    """Serve an endpoint; it says `asked` with the first request, and answers once `answer` is set."""
+def held_endpoint(words: str = "Now it is done.", *, tool: str = "") -> Iterator[Gate]:
+    """Serve an endpoint; it says `asked` with the first request, and answers once `answer` is set, always the same.
+
+    Args:
+        words: What it says.
+        tool: A tool that it calls without arguments; none by default.
+    """
     server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     gate = Gate(f"http://127.0.0.1:{server.server_address[1]}/v1")
+    delta: dict[str, object] = {"content": words}
+    if tool:
+        call = {"index": 0, "id": "t1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
+        delta["tool_calls"] = [call]
     chunks = (
-        {"choices": [{"index": 0, "delta": {"content": words}, "finish_reason": None}]},
-        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+        {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if tool else "stop"}]},
     )
     body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
 

@@ -1,0 +1,181 @@
+"""`affidavit approve`: show what a run waits for, and decide about it, whoever drives the run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from affidavit.actors.approvals import Decision
+from affidavit.actors.directory import find_run
+from affidavit.actors.errors import ApprovalRefused, RunFinished
+from affidavit.actors.event_json import format_time
+from affidavit.actors.history import history
+from affidavit.actors.host import open_host
+from affidavit.actors.inbox import Answer, Outcome, decision_event
+from affidavit.actors.logs.sqlite import open_sqlite_log
+from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
+from affidavit.actors.session_inbox import FINISHED
+from affidavit.actors.session_rulings import statement_of
+from affidavit.actors.signers.keyfile import load_key_file
+from affidavit.crypto.approval import approval_signing_input, assemble_approval
+from affidavit.tools._verify_report import plain
+from affidavit.tools.asking import Principal, principal_of, take_or_ask
+from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
+from affidavit.tools.options import AsJson, RunId, Store
+from affidavit.tools.output import Output
+from affidavit.tools.passphrase import read_passphrase
+from affidavit.tools.place import Place, place_of
+from affidavit.tools.waits import Wait, Waits, decision_lines, wait_lines
+
+_MOST_REASON = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    run_id: str
+    waits: tuple[Wait, ...]
+
+
+async def approve(
+    run_id: RunId,
+    call: Annotated[
+        int | None,
+        Parameter(
+            name="CALL",
+            validator=Number(gte=1),
+            help="The number of the call; without it, what waits is listed.",
+        ),
+    ] = None,
+    /,
+    *,
+    refuse: Annotated[bool, Parameter(name="--refuse", help="Refuse the call instead.")] = False,
+    reason: Annotated[
+        str, Parameter(name="--reason", help="Why, as the record and the model will be told.")
+    ] = "",
+    principal: Principal = None,
+    key: Annotated[
+        Path | None,
+        Parameter(
+            name="--key", help="Sign the decision with this key file of yours, as `keys new` makes one."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    store: Store = None,
+) -> int:
+    """Decide about a call that waits for a person, or list what waits.
+
+    The decision is bound to the exact arguments that are shown, and stands on the
+    record in your name. A run that another process drives is told, and goes on at
+    once; one that nobody drives goes on when it is resumed.
+
+    Exit codes: 0 decided or listed, 1 the decision was not taken, 2 misuse or
+    environment.
+
+    For example:
+
+      affidavit approve @last
+      affidavit approve @last 3 --reason "as agreed"
+      affidavit approve @last 3 --refuse --reason "not this account"
+    """
+    place, who = place_of(store), principal_of(principal)
+    found = await _find(place, run_id)
+    if call is None:
+        if refuse or reason or key is not None:
+            raise UsageError("name the call to decide about; without one, what waits is only listed")
+        return await _list(place, found, as_json=as_json)
+    if as_json:
+        raise UsageError("--json goes with the list of what waits, and not with a decision")
+    if len(reason) > _MOST_REASON:
+        raise UsageError(f"--reason is longer than {_MOST_REASON:,} characters")
+    wait = next((each for each in found.waits if each.approval.call == call), None)
+    if wait is None:
+        notice(f"run {found.run_id} does not wait for a decision about call {call}")
+        return STALLED
+    decision = Decision(call, not refuse, who, reason, wait.approval.args)
+    if wait.arguments is None and decision.approved:
+        raise UsageError(f"the arguments of call {call} are not those that approval was asked for")
+    if key is not None:
+        decision = await _signed(found.run_id, wait, decision, key)
+    elif wait.approval.signed:
+        raise UsageError(f"a decision about call {call} must be signed: name your key file with --key")
+    return await _decide(place, found.run_id, wait, decision)
+
+
+async def _find(place: Place, text: str) -> _Found:
+    async with open_sqlite_reader(place.runs) as log:
+        run_id = await find_run(log, text)
+        return _Found(run_id, Waits(await history(log, run_id)).standing())
+
+
+async def _list(place: Place, found: _Found, *, as_json: bool) -> int:
+    output = Output()
+    if as_json:
+        for wait in found.waits:
+            await output.line(json.dumps(_as_json(found.run_id, wait)))
+        return CONVERGED
+    if not found.waits:
+        notice(f"run {found.run_id} waits for nobody's approval")
+    for wait in found.waits:
+        for line in (*wait_lines(wait), *decision_lines(place, found.run_id, wait.approval)):
+            await output.line(line)
+    return CONVERGED
+
+
+def _as_json(run_id: str, wait: Wait) -> dict[str, object]:
+    approval = wait.approval
+    return {
+        "run": run_id,
+        "call": approval.call,
+        "action": approval.action,
+        "arguments": wait.arguments,
+        "args": approval.args.hex(),
+        "requested": approval.requested,
+        "expires": format_time(approval.expires),
+        "approvers": list(approval.approvers),
+        "signed": approval.signed,
+    }
+
+
+async def _signed(run_id: str, wait: Wait, decision: Decision, path: Path) -> Decision:
+    signer = load_key_file(path, read_passphrase(prompt=True))
+    statement = statement_of(run_id, wait.approval, decision)
+    signature = await signer.sign(approval_signing_input(statement, kid=signer.kid))
+    return replace(decision, statement=assemble_approval(statement, kid=signer.kid, signature=signature))
+
+
+async def _decide(place: Place, run_id: str, wait: Wait, decision: Decision) -> int:
+    answer, taken = await _carry_out(place, run_id, decision)
+    if answer.outcome != Outcome.DONE:
+        notice(f"run {run_id}: {answer.reason or answer.code}; nothing was decided")
+        return STALLED
+    action, output = plain(wait.approval.action), Output()
+    signed = ", signed" if decision.statement else ""
+    await output.line(f"{decision.word} call {decision.call} ({action}), by {decision.principal}{signed}")
+    if wait.arguments is not None:
+        await output.line(f"  with {plain(wait.arguments)}")
+    if taken:
+        notice(f"Nobody drives the run now. To go on with it:\n{place.line('resume', run_id)}")
+    return CONVERGED
+
+
+async def _carry_out(place: Place, run_id: str, decision: Decision) -> tuple[Answer, bool]:
+    """Have the decision recorded; tell whether that was done here, since nobody drives the run."""
+    taken = False
+
+    async def take() -> None:
+        nonlocal taken
+        async with open_sqlite_log(place.runs, create=False) as log, open_host(log) as host:
+            await host.decide(run_id, decision)
+            taken = True
+
+    try:
+        return await take_or_ask(place, run_id, decision_event(decision), take), taken
+    except ApprovalRefused as error:
+        return Answer(Outcome.REFUSED, error.code, str(error)), taken
+    except RunFinished as error:
+        return Answer(Outcome.REFUSED, FINISHED, str(error)), taken
