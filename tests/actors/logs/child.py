@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import resource
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import trio
 
-from affidavit.actors.errors import LogFull, WriterFenced
+from affidavit.actors.errors import LogFull, RunOwned, WriterFenced
 from affidavit.actors.logs.port import Entry
 from affidavit.actors.logs.sqlite import SqliteLog, open_sqlite_log
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
@@ -40,6 +41,18 @@ async def own(path: Path) -> None:
     async with open_sqlite_log(path) as log, log.own("a"):
         say("owned")
         await trio.sleep_forever()
+
+
+async def covet(path: Path) -> None:
+    """Try to own run "a" at each line on standard input, saying how that went, and stay once it is owned."""
+    async with open_sqlite_log(path) as log, AsyncExitStack() as stack:
+        say("ready")
+        while await trio.to_thread.run_sync(sys.stdin.readline):
+            try:
+                await stack.enter_async_context(log.own("a"))
+                say("owned")
+            except RunOwned:
+                say("refused")
 
 
 async def race(path: Path) -> None:

@@ -26,7 +26,9 @@ KILLS = 200 if SOAK else 6
 @contextmanager
 def _child(command: str, path: Path) -> Iterator[subprocess.Popen[str]]:
     argv = [sys.executable, "-m", "tests.actors.logs.child", command, str(path)]
-    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -96,7 +98,7 @@ def test_a_reader_sees_what_a_killed_owner_left(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("paused", [False, True], ids=["running", "paused"])
 def test_ownership_lasts_as_long_as_its_process(tmp_path: Path, paused: bool) -> None:
-    """A run owned elsewhere is refused at once, by a stopped owner too; killing the owner frees it."""
+    """S11: a run owned elsewhere is refused at once, by a stopped owner too; killing the owner frees it."""
     path = tmp_path / "store"
 
     async def own() -> None:
@@ -112,6 +114,29 @@ def test_ownership_lasts_as_long_as_its_process(tmp_path: Path, paused: bool) ->
         process.kill()
         process.wait()
         trio.run(own)
+
+
+def test_of_many_that_want_an_abandoned_run_one_has_it(tmp_path: Path) -> None:
+    """S11: with the owner gone exactly one takes over, however many try at the same moment."""
+    path = tmp_path / "store"
+    with _child("own", path) as owner:
+        assert next(_lines(owner)) == "owned\n"
+        with _child("covet", path) as one, _child("covet", path) as two, _child("covet", path) as three:
+            heirs = (one, two, three)
+            assert {next(_lines(heir)) for heir in heirs} == {"ready\n"}
+            assert [_try(heirs), _try(heirs)] == [["refused\n"] * 3] * 2
+            owner.kill()
+            owner.wait()
+            assert _try(heirs) == ["owned\n", "refused\n", "refused\n"]
+
+
+def _try(heirs: tuple[subprocess.Popen[str], ...]) -> list[str]:
+    """Have all try at once, and return how it went."""
+    for heir in heirs:
+        assert heir.stdin is not None
+        heir.stdin.write("try\n")
+        heir.stdin.flush()
+    return sorted(next(_lines(heir)) for heir in heirs)
 
 
 def test_writers_in_several_processes_never_lose_or_double_a_row(tmp_path: Path) -> None:

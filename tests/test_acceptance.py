@@ -1,0 +1,120 @@
+"""Where each acceptance scenario of the stream is held: the table from S1-S12 to tests, and the check that it is true.
+
+The scenarios themselves are published beside the repository. Many more tests name them; these are the ones to read first.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Final
+
+import pytest
+
+from tests.environment import ROOT, shared_dir
+
+# From the scenario to the file and the test in it; a state machine is named by its class.
+HELD_BY: Final = {
+    "S1": (
+        (
+            "tests/actors/test_stream.py",
+            "test_events_get_dense_seqs_the_clocks_time_and_the_actor_of_their_kind",
+        ),
+        ("tests/actors/logs/test_sqlite_kills.py", "test_no_kill_loses_an_acknowledged_row_or_reuses_a_seq"),
+        ("tests/machines/test_stream_machine.py", "StreamMachine"),
+    ),
+    "S2": (
+        (
+            "tests/actors/test_subscription.py",
+            "test_backlog_then_tail_is_exactly_what_was_published_after_the_cursor",
+        ),
+        ("tests/machines/test_stream_machine.py", "StreamMachine"),
+        ("tests/machines/test_session_lives.py", "test_whatever_happens_to_its_owners_a_run_stays_whole"),
+    ),
+    "S3": (
+        (
+            "tests/actors/test_subscription.py",
+            "test_a_reader_that_fell_out_of_the_window_reads_the_log_and_comes_back",
+        ),
+        ("tests/actors/test_subscription.py", "test_a_closed_log_closes_a_reader_with_reason_and_cursor"),
+    ),
+    "S4": (
+        (
+            "tests/actors/test_session_close.py",
+            "test_subscriptions_end_when_the_session_closes_with_everything_delivered",
+        ),
+        (
+            "tests/actors/test_session_close.py",
+            "test_a_subscriber_that_joins_after_the_terminal_event_gets_everything",
+        ),
+        (
+            "tests/actors/test_subscription.py",
+            "test_the_end_of_the_readers_delivers_everything_on_the_log_first",
+        ),
+    ),
+    "S5": (
+        ("tests/actors/test_stream.py", "test_any_bus_leaves_delivery_correct"),
+        ("tests/actors/test_session_inbox.py", "test_without_a_wake_the_floor_finds_a_request"),
+    ),
+    "S6": (
+        ("tests/actors/test_stream.py", "test_every_kth_append_failing_leaves_the_survivors_dense"),
+        (
+            "tests/machines/test_session_faults.py",
+            "test_a_run_taken_up_again_after_every_failed_append_ends_as_if_nothing_had_failed",
+        ),
+    ),
+    "S7": (
+        ("tests/actors/test_session_readers.py", "test_a_lost_client_is_not_a_stop"),
+        ("tests/actors/test_session_cancel.py", "test_cancel_ends_the_run_with_who_and_why_on_the_record"),
+    ),
+    "S8": (
+        ("tests/actors/test_subscription.py", "test_a_thousand_readers_go_on_beside_one_that_is_stuck"),
+        (
+            "tests/actors/test_tail.py",
+            "test_the_window_is_bounded_in_events_and_in_bytes",
+        ),
+    ),
+    "S9": (
+        ("tests/crash/test_kill.py", "test_killed_around_each_append_in_turn_a_run_resumes"),
+        ("tests/crash/test_kill.py", "test_killed_at_any_time_a_run_resumes"),
+        ("tests/actors/test_session_cancel.py", "test_cancel_answers_what_a_runtime_or_a_crash_left_open"),
+    ),
+    "S10": (
+        ("tests/actors/logs/test_sqlite_kills.py", "test_no_kill_loses_an_acknowledged_row_or_reuses_a_seq"),
+        ("tests/actors/test_stream.py", "test_a_cancelled_append_was_not_appended"),
+    ),
+    "S11": (
+        ("tests/actors/test_watch.py", "test_a_watcher_sees_backlog_and_tail_by_the_floor_alone"),
+        ("tests/actors/test_session_inbox.py", "test_a_cancel_is_carried_out_and_answered_by_wake"),
+        ("tests/actors/test_session_inbox.py", "test_a_seal_is_made_in_the_askers_name_and_the_run_goes_on"),
+        ("tests/actors/logs/test_sqlite_processes.py", "test_ownership_lasts_as_long_as_its_process"),
+        ("tests/actors/logs/test_sqlite_processes.py", "test_of_many_that_want_an_abandoned_run_one_has_it"),
+    ),
+    "S12": (
+        ("tests/actors/test_stream.py", "test_a_clock_that_jumps_changes_no_order"),
+        ("tests/machines/test_stream_machine.py", "StreamMachine"),
+    ),
+}
+
+
+def test_the_table_has_every_scenario_of_the_stream() -> None:
+    """No more and no fewer than the published list."""
+    text = (shared_dir("ACCEPTANCE.md")).read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^(S\d+) ", text) == list(HELD_BY)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "path", "name"),
+    [(scenario, *place) for scenario, places in HELD_BY.items() for place in places],
+)
+def test_each_scenario_is_named_by_the_test_that_holds_it(scenario: str, path: str, name: str) -> None:
+    """The test is there, and its docstring or its module's says which scenario it is about."""
+    module = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    found = [
+        node
+        for node in module.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name
+    ]
+    assert found, f"{path} has no {name}"
+    said = f"{ast.get_docstring(module)} {ast.get_docstring(found[0])}"
+    assert re.search(rf"\b{scenario}\b", said), f"neither {name} nor its module names {scenario}"
