@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.checkpoint import VerifiedCheckpoint, open_checkpoint
-from affidavit.crypto.container import FieldType, read_closed_map
+from affidavit.crypto.container import FieldType, read_closed_map, write_closed_map
 from affidavit.crypto.failures import FailureCode, VerificationError
 from affidavit.crypto.keyring import Keyring, Trust
 from affidavit.crypto.proofs import verify_consistency_path
@@ -35,18 +34,7 @@ def encode_consistency_proof(after: bytes, proof: Sequence[bytes], before: bytes
         proof: The path, as `merkle.Tree.consistency` gives it.
         before: The earlier signed checkpoint.
     """
-    return b"".join(
-        (
-            heads.write_head(heads.MAP, 3),
-            heads.write_text("after"),
-            heads.write_bytes(after),
-            heads.write_text("proof"),
-            heads.write_head(heads.ARRAY, len(proof)),
-            *map(heads.write_bytes, proof),
-            heads.write_text("before"),
-            heads.write_bytes(before),
-        )
-    )
+    return write_closed_map({"after": after, "proof": proof, "before": before})
 
 
 def verify_consistency(data: bytes, keyring: Keyring) -> VerifiedConsistency:

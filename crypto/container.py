@@ -4,7 +4,7 @@ One pass over the bytes. Fields are taken by their known types, so that no hosti
 a value, and no declared length is believed beyond the bytes present.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, NoReturn, final
 
@@ -12,10 +12,6 @@ from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.failures import FailureCode, VerificationError
 
 _MAX_DEPTH: Final = 64
-_EMPTY_BYTES: Final = 0x40  # a byte string of up to 23 bytes: its length is in the head
-_ONE_BYTE_LENGTH: Final = 0x58
-_TWO_BYTE_LENGTH: Final = 0x59
-_TWO_BYTES_FROM: Final = 256
 
 
 FieldValue = int | bytes | list[bytes]
@@ -70,6 +66,21 @@ class _Faults:
         self.first = self.first or what
 
 
+def write_closed_map(fields: Mapping[str, int | bytes | Sequence[bytes]]) -> bytes:
+    """Return the artifact of these fields, which stand in canonical order already."""
+    parts = [heads.write_head(heads.MAP, len(fields))]
+    for name, value in fields.items():
+        parts.append(heads.write_text(name))
+        if isinstance(value, int):
+            parts.append(heads.write_head(heads.UINT, value))
+        elif isinstance(value, bytes):
+            parts.append(heads.write_bytes(value))
+        else:
+            parts.append(heads.write_head(heads.ARRAY, len(value)))
+            parts += map(heads.write_bytes, value)
+    return b"".join(parts)
+
+
 def read_closed_map(data: bytes, fields: Mapping[str, FieldType]) -> ClosedMap:
     """Return the fields of an artifact.
 
@@ -90,8 +101,6 @@ def read_closed_map(data: bytes, fields: Mapping[str, FieldType]) -> ClosedMap:
         values = _read(data, fields, faults)
     except VerificationError as error:
         raise VerificationError(FailureCode.RECORD_DECODE, error.detail) from error
-    except IndexError as error:
-        raise VerificationError(FailureCode.RECORD_DECODE, "the input ends inside an item") from error
     if tuple(values) != tuple(fields):
         faults.note("the fields are not in canonical order")
     if faults.first is not None:
@@ -139,27 +148,10 @@ def _field(data: bytes, pos: int, kind: FieldType, faults: _Faults) -> tuple[Fie
 
 def _list(data: bytes, pos: int, faults: _Faults) -> tuple[list[bytes], int]:
     head = _head(data, pos, heads.ARRAY, faults)
-    count, pos, size = heads.bound_count(data, head), head.end, len(data)
-    items: list[bytes] = []
-    append = items.append
-    for _ in range(count):
-        # The two forms of head that nearly every event has, read in place: this loop is the verifier's pace.
-        first = data[pos]
-        if first == _TWO_BYTE_LENGTH:
-            length = data[pos + 1] << 8 | data[pos + 2]
-            start = pos + 3
-            if length < _TWO_BYTES_FROM:
-                faults.note(f"a head at byte {pos} is not the shortest")
-        elif _EMPTY_BYTES <= first < _ONE_BYTE_LENGTH:
-            length, start = first - _EMPTY_BYTES, pos + 1
-        else:
-            item, pos = _string(data, pos, heads.BYTES, faults)
-            append(item)
-            continue
-        pos = start + length
-        if pos > size:
-            raise _decode_fault(f"a string declares {length} bytes, {size - start} are left")
-        append(data[start:pos])
+    items, pos = list[bytes](), head.end
+    for _ in range(heads.bound_count(data, head)):
+        item, pos = _string(data, pos, heads.BYTES, faults)
+        items.append(item)
     return items, pos
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from affidavit.crypto import cbor
-from affidavit.crypto import cbor_heads as heads
 from affidavit.crypto.checkpoint import Checkpoint, open_checkpoint
-from affidavit.crypto.container import FieldType, read_closed_map
+from affidavit.crypto.container import FieldType, read_closed_map, write_closed_map
 from affidavit.crypto.event import Envelope, decode_event
 from affidavit.crypto.failures import FailureCode, VerificationError
 from affidavit.crypto.findings import Finding
@@ -65,21 +64,14 @@ def encode_event_proof(
         inclusion: Its path, as `merkle.Tree.inclusion` gives it.
         checkpoint: The signed checkpoint of that size.
     """
-    return b"".join(
-        (
-            heads.write_head(heads.MAP, 5),
-            heads.write_text("size"),
-            heads.write_head(heads.UINT, size),
-            heads.write_text("index"),
-            heads.write_head(heads.UINT, index),
-            heads.write_text("canonical"),
-            heads.write_bytes(canonical),
-            heads.write_text("inclusion"),
-            heads.write_head(heads.ARRAY, len(inclusion)),
-            *map(heads.write_bytes, inclusion),
-            heads.write_text("checkpoint"),
-            heads.write_bytes(checkpoint),
-        )
+    return write_closed_map(
+        {
+            "size": size,
+            "index": index,
+            "canonical": canonical,
+            "inclusion": inclusion,
+            "checkpoint": checkpoint,
+        }
     )
 
 
