@@ -69,11 +69,19 @@ class Guard:
         self._current = _Current(policy)
         self._recorder = recorder
         self._goal = goal
+        self._grants: tuple[tuple[str, int], ...] = ()
+        self._granted = (policy, policy)
 
     @property
     def policy(self) -> EgressPolicy:
-        """The policy in force."""
-        return self._current.policy
+        """The policy in force, with the endpoints that were granted beside it."""
+        base = self._current.policy
+        if self._granted[0] is not base:
+            granted = base
+            for host, port in self._grants:
+                granted = granted.granting(host, port)
+            self._granted = (base, granted)
+        return self._granted[1]
 
     def replace_policy(self, policy: EgressPolicy) -> None:
         """Put another policy in force, for every goal of the run and for the connections that are open too."""
@@ -81,8 +89,26 @@ class Guard:
 
     def for_goal(self, goal: str) -> Guard:
         """Return a guard for another goal of the same run, always under the same policy."""
-        guard = Guard(self.policy, self._recorder, goal=goal)
-        guard._current = self._current  # a replaced policy holds for both
+        return self._sibling(goal, self._grants)
+
+    def granting(self, host: str, port: int) -> Guard:
+        """Return a guard of the same run and goal that may reach one endpoint beside the policy, whichever policy is in force.
+
+        Args:
+            host: The endpoint that the operator named, such as a model's: its host, as written.
+            port: Its port.
+
+        Raises:
+            ConfigurationError: That is no host or no port.
+        """
+        EgressPolicy().granting(host, port)
+        return self._sibling(self._goal, (*self._grants, (host, port)))
+
+    def _sibling(self, goal: str, grants: tuple[tuple[str, int], ...]) -> Guard:
+        guard = Guard(EgressPolicy(), self._recorder, goal=goal)
+        # Shared, so that a policy that is replaced holds for all guards of the run.
+        guard._current = self._current
+        guard._grants = grants
         return guard
 
     async def dial(self, host: str, port: int, *, seconds: float = DIAL_SECONDS) -> trio.SocketStream:

@@ -101,9 +101,6 @@ class EgressPolicy:
         return self._judge(host, unmapped(target), port)
 
     def _judge(self, host: Host, address: Address, port: int) -> Verdict:
-        block = special_block(address)
-        if block is not None and block.never:
-            return Verdict(allowed=False, reason=_reason(address))
         rule = self._rule(host, address, port)
         if rule is None:
             return Verdict(allowed=False, reason=_reason(address))

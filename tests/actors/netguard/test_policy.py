@@ -155,6 +155,21 @@ def test_a_verdict(allow: str, name: str, address: str, port: int, allowed: bool
     assert EgressPolicy(allow=(allow,)).decide(name, address, port).allowed is allowed
 
 
+def test_a_granted_address_is_not_granted_to_names() -> None:
+    """A name that may be looked up by another rule does not come through the rule for an address."""
+    policy = EgressPolicy(allow=("public", "127.0.0.1:8080"))
+    assert policy.decide("127.0.0.1", "127.0.0.1", 8080).allowed
+    assert not policy.decide("a.example", "127.0.0.1", 8080).allowed
+    assert not policy.decide("127.0.0.2", "127.0.0.1", 8080).allowed
+
+
+@pytest.mark.parametrize("address", ["fe80::1%1", "fe80::1%eth0", "2606:4700::1%1"])
+def test_a_zone_is_refused_whatever_the_rules(address: str) -> None:
+    """The same address with a zone may be another machine, so no rule for the address opens it."""
+    verdict = EgressPolicy(allow=("public", "fe80::/10")).decide("a.example", address, 443)
+    assert (verdict.allowed, verdict.reason) == (False, "an address with a zone is never dialed")
+
+
 def test_an_embedded_address_needs_a_rule_of_its_own() -> None:
     """A range of addresses that carry IPv4 ones opens only those whose IPv4 address is allowed too."""
     both = EgressPolicy(allow=("64:ff9b:1::/48", "public"))
