@@ -54,4 +54,5 @@ def _both(first: Ask, second: Ask) -> Ask | Denial:
         expires=min(first.expires, second.expires),
         approvers=approvers,
         signed=first.signed or second.signed,
+        keys=tuple(sorted({**dict(second.keys), **dict(first.keys)}.items())),
     )
