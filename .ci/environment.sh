@@ -41,6 +41,7 @@ system_packages() {
     need python3.11-venv python3.11 -c 'import ensurepip'
     need openssh-client command -v ssh-keygen
     need strace command -v strace
+    need bubblewrap command -v bwrap
 }
 
 make_venv() { # make_venv NAME LOCK...: .ci/venvs/NAME with just what the locks list; kept while they stay as they are

@@ -69,8 +69,9 @@ async def test_nothing_of_ours_is_inherited(
 async def test_what_cannot_be_run_is_told_as_a_shell_tells_it(level: Containment, work: Path) -> None:
     """No such program: 127. No program at all: 126."""
     (work / "text").write_text("text")
+    path = {"PATH": "/usr/bin:/bin"}
     for name, code in (("no-such-program", 127), ("./text", 126)):
-        outcome = await level.run([name], limits=LIMITS, workspace=str(work), environment={}, proxy=None)
+        outcome = await level.run([name], limits=LIMITS, workspace=str(work), environment=path, proxy=None)
         assert outcome.exit_code == code
         assert name in outcome.stderr.head.decode()
 
