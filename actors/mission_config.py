@@ -13,6 +13,7 @@ from affidavit.actors.models.port import Model
 from affidavit.actors.netguard.policy import EgressPolicy
 from affidavit.actors.policy.model import Policy
 from affidavit.actors.rules import grant_of
+from affidavit.actors.secrets import NO_SECRETS, Secrets
 from affidavit.actors.text import DEFAULT_TEXT_LIMIT, clean
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.crypto import cbor
@@ -40,6 +41,7 @@ class MissionConfig:
         model_seconds: How long one call of the model may take.
         text_limit: The most UTF-8 bytes of a text that are recorded and shown.
         policy: What the operator allows; None leaves a goal to its own limits.
+        secrets: What must not come out in anything that is recorded or shown; a model's own key is added to them.
         egress: Where the tools may connect to if there is no policy; nowhere by default.
 
     Raises:
@@ -55,6 +57,7 @@ class MissionConfig:
     model_seconds: float = DEFAULT_MODEL_SECONDS
     text_limit: int = DEFAULT_TEXT_LIMIT
     policy: Policy | None = None
+    secrets: Secrets = NO_SECRETS
     egress: EgressPolicy = NOWHERE
 
     def __post_init__(self) -> None:

@@ -6,12 +6,13 @@ counts. What had to be altered is marked beside it.
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from typing import Final
 
 from affidavit.actors.conversation import Conversation
 from affidavit.actors.events import Event, Kind, Usage
-from affidavit.actors.models.port import ModelReply, ToolCall
+from affidavit.actors.models.port import ModelReply, Served, ToolCall
+from affidavit.actors.secrets import NO_SECRETS, SCRUBBED_MARK, Secrets
 from affidavit.actors.text import REPLACED_MARK, clean, fit
 
 # Bounds in UTF-8 bytes for what no honest vendor sends longer; an event as a whole has at most 1 MiB.
@@ -20,23 +21,26 @@ MAX_BLOCKS: Final = 512 * 1024
 MAX_TOKENS: Final = 2**53
 
 
-def reply_events(reply: ModelReply, conversation: Conversation, limit: int) -> tuple[Event, ...]:
+def reply_events(
+    reply: ModelReply, conversation: Conversation, limit: int, secrets: Secrets = NO_SECRETS
+) -> tuple[Event, ...]:
     """Return the assistant message, its tool calls, and the end of the turn if it calls no tool.
 
     Args:
         reply: What the model answered.
         conversation: The conversation so far; its turn is the one answered.
         limit: The most UTF-8 bytes of a text that are recorded.
+        secrets: What is taken out of it first, so that no cut can leave half a secret.
     """
     turn = conversation.turn
-    text, detail = fit_marked(reply.text, limit)
-    detail |= _blocks(reply.blocks)
+    text, detail = fit_marked(reply.text, limit, secrets)
+    detail |= _blocks(reply.blocks, secrets) | _served(reply.served)
     stop_reason, _ = fit(reply.stop_reason, MAX_NAME)
     usage = sound_usage(reply.usage)
     said = Event(Kind.ASSISTANT, turn=turn, text=text, stop_reason=stop_reason, usage=usage, detail=detail)
     ids = _call_ids(conversation, reply.tool_calls)
     calls = [
-        _call_event(call, tool_use_id, turn, limit)
+        _call_event(call, tool_use_id, turn, limit, secrets)
         for call, tool_use_id in zip(reply.tool_calls, ids, strict=True)
     ]
     if calls:
@@ -51,10 +55,13 @@ def sound_usage(usage: Usage | None) -> Usage | None:
     return usage
 
 
-def fit_marked(text: str, limit: int) -> tuple[str, dict[str, object]]:
+def fit_marked(text: str, limit: int, secrets: Secrets = NO_SECRETS) -> tuple[str, dict[str, object]]:
     """Return the text as it can be recorded, and the marks that say what was altered."""
-    shown, cut = fit(text, limit)
     marks: dict[str, object] = {}
+    scrubbed = secrets.scrub(text)
+    if scrubbed != text:
+        text, marks[SCRUBBED_MARK] = scrubbed, True
+    shown, cut = fit(text, limit)
     if cut is not None:
         marks["cut"] = cut.as_detail()
     if clean(text) != text:
@@ -62,17 +69,27 @@ def fit_marked(text: str, limit: int) -> tuple[str, dict[str, object]]:
     return shown, marks
 
 
-def _blocks(blocks: str) -> dict[str, object]:
-    """Keep the provider's own content only whole: shortened it would not be what it claims to be."""
+def _served(served: Served | None) -> dict[str, object]:
+    """Say who answered, as far as the endpoint said it."""
+    if served is None:
+        return {}
+    said = {item.name: fit(getattr(served, item.name), MAX_NAME)[0] for item in fields(served)}
+    return {"served": {name: value for name, value in said.items() if value}}
+
+
+def _blocks(blocks: str, secrets: Secrets) -> dict[str, object]:
+    """Keep the provider's own content only whole: shortened or altered it would not be what it claims to be."""
+    if secrets.scrub(blocks) != blocks:
+        return {SCRUBBED_MARK: True}
     kept, cut = fit(blocks, MAX_BLOCKS)
     if cut is not None:
         return {"blocks_cut": cut.as_detail()}
     return {"blocks": kept} if kept and kept == blocks else {}
 
 
-def _call_event(call: ToolCall, tool_use_id: str, turn: int, limit: int) -> Event:
+def _call_event(call: ToolCall, tool_use_id: str, turn: int, limit: int, secrets: Secrets) -> Event:
     name, _ = fit(call.name, MAX_NAME)
-    arguments, detail = fit_marked(call.input, limit)
+    arguments, detail = fit_marked(call.input, limit, secrets)
     if call.name != name:
         detail[REPLACED_MARK] = True
     if tool_use_id != call.id and call.id:

@@ -102,7 +102,7 @@ class ToolStep:
         return Done(None, events=events, error_class=FaultClass.TERMINAL, error_code=code)
 
     def _results(self, call: PendingCall, text: str, *, is_error: bool) -> tuple[Event, ...]:
-        shown, marks = fit_marked(text, self._config.text_limit)
+        shown, marks = fit_marked(text, self._config.text_limit, self._config.secrets)
         result = Event(
             Kind.TOOL_RESULT,
             turn=call.turn,

@@ -103,7 +103,7 @@ class ModelStep:
             except ModelError as error:
                 return Done(error, error_class=error.fault, error_code=fit(error.code, MAX_NAME)[0])
             usage = sound_usage(reply.usage)
-            events = reply_events(reply, conversation, self._config.text_limit)
+            events = reply_events(reply, conversation, self._config.text_limit, self._config.secrets)
             return Done(None, events=events, used=self._charged(usage) if usage else reserve)
 
         outcome = await self._dispatcher.govern(action, work, opening=opening)

@@ -21,8 +21,10 @@ from affidavit.actors.history import history
 from affidavit.actors.logs.port import LogReader
 from affidavit.actors.mission import Mission
 from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.models.port import HoldsSecrets
 from affidavit.actors.nurseries import open_owned_nursery
 from affidavit.actors.reporter import Reporter
+from affidavit.actors.secrets import NO_SECRETS, Secrets
 
 
 @final
@@ -36,12 +38,18 @@ class MissionExecutor:
             config: Model, tools and limits.
             observer: Where the missions report, in place of the reporter that the session hands over.
         """
-        self._config = config
+        held = Secrets.of(config.model.secrets) if isinstance(config.model, HoldsSecrets) else NO_SECRETS
+        self._config = replace(config, secrets=config.secrets | held)
         self._observer = observer
 
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:
         """Return what session.started says of the configuration."""
-        return self._config.describe(spec)
+        # Of the words as they are recorded, so that a resumed run arrives at the same digests.
+        return self._config.describe(replace(spec, system=self._config.secrets.scrub(spec.system)))
+
+    def scrub(self, event: Event) -> Event:
+        """Return the event without any of the secrets that the model or the host was given."""
+        return self._config.secrets.scrub_event(event)
 
     async def mission(self, key: GoalKey, reporter: Reporter, log: LogReader) -> Mission:
         """Return the goal's mission, standing where its stream stands.
@@ -92,6 +100,10 @@ class GoalRuntime:
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:
         """Return what session.started says of the configuration."""
         return self._executor.describe(spec)
+
+    def scrub(self, event: Event) -> Event:
+        """Return the event without any of the secrets that the model or the host was given; see the port."""
+        return self._executor.scrub(event)
 
     async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
         """Begin to drive the goal whose session.started is on the stream named `spec.name`.

@@ -82,3 +82,12 @@ class ListeningRuntime(Protocol):
             events: As readers see them. It neither blocks nor raises.
         """
         ...
+
+
+@runtime_checkable
+class DiscreetRuntime(Protocol):
+    """What a runtime may offer beside that was given secrets: they are taken out of whatever is recorded on its runs."""
+
+    def scrub(self, event: Event) -> Event:
+        """Return the event without any secret, marked if there was one. It must not raise."""
+        ...

@@ -15,7 +15,7 @@ from affidavit.actors.errors import LogError, ResumeRefused, RunParked, SessionF
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.reporter import Reporter
-from affidavit.actors.runtime_port import Runtime
+from affidavit.actors.runtime_port import DiscreetRuntime, Runtime
 from affidavit.actors.session_core import SessionCore
 from affidavit.actors.session_record import SessionRecord, phase_event
 
@@ -24,6 +24,7 @@ async def begin_goal(core: SessionCore, reporter: Reporter, runtime: Runtime, sp
     """Open the run with an objective and hand its goal to a runtime; see `Session.submit`."""
     record = core.record
     spec = replace(spec, name=record.stream.id)
+    _keep_secrets(record, runtime)
     detail = {"spec": spec.as_detail(), **runtime.describe(spec)}
     await record.record((Event(Kind.SESSION_STARTED, text=spec.objective, detail=detail),))
     record.attach(runtime, GoalKey(spec.name))
@@ -57,6 +58,7 @@ async def resume_goal(core: SessionCore, reporter: Reporter, runtime: Runtime, k
         raise UnknownRun(f"there is no run {run_id} to resume")
     if key.name != run_id:
         raise ResumeRefused(f"goal {key.name} does not belong to run {run_id}")
+    _keep_secrets(record, runtime)
     if state.terminal is not None or state.ended_phase is not None:
         record.taken_up = True
         core.wake()
@@ -75,6 +77,11 @@ async def resume_goal(core: SessionCore, reporter: Reporter, runtime: Runtime, k
         record.release(f"its goal was not taken up again: {error}")
         raise
     core.watch()
+
+
+def _keep_secrets(record: SessionRecord, runtime: Runtime) -> None:
+    if isinstance(runtime, DiscreetRuntime):
+        record.stream.scrub_with(runtime.scrub)
 
 
 async def outcome(record: SessionRecord) -> str:

@@ -47,6 +47,7 @@ class Committed:
 
 
 Prepare = Callable[[tuple[Event, ...]], tuple[Event, ...]]
+Scrub = Callable[[Event], Event]
 
 
 @final
@@ -73,6 +74,7 @@ class Stream:
         self._tip = tip
         self._turnstile = Gate()
         self._observers: list[Callable[[Committed], None]] = []
+        self._scrub: Scrub | None = None
         self._tail = Tail(tip)
         self.readers = Readers(has_floor=has_floor, tail=self._tail)
 
@@ -89,6 +91,10 @@ class Stream:
     def observe(self, observer: Callable[[Committed], None]) -> None:
         """Call `observer` after each append, in commit order. It must not raise, block or await."""
         self._observers.append(observer)
+
+    def scrub_with(self, scrub: Scrub) -> None:
+        """Have each event altered by `scrub` before it is recorded, in place of the one named before. It must not raise."""
+        self._scrub = scrub
 
     async def append(self, *events: Event, prepare: Prepare | None = None) -> tuple[Event, ...]:
         """Record events in one append, all or none.
@@ -125,7 +131,7 @@ class Stream:
         now = self._clock.now_ns()
         recorded: list[Event] = []
         rows: list[bytes] = []
-        for seq, event in enumerate(events, self._tip + 1):
+        for seq, event in enumerate(map(self._scrub, events) if self._scrub else events, self._tip + 1):
             row, seen = _encode_whatever(event, self._id, seq, now)
             rows.append(row)
             recorded.append(seen)
