@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
+from affidavit.actors.checks_fold import Verdicts
 from affidavit.actors.events import Event, Kind, Usage
 from affidavit.actors.goal import GoalSpec, Phase
 from affidavit.actors.models.port import Message, ToolCall
@@ -50,6 +51,7 @@ class Conversation:
         stop_reason: Why the last assistant message stopped.
         turn_usage: That message's usage.
         pending: Tool calls without a result, in call order.
+        verdicts: The checks of the answer that stands.
         book: What the run's goals share: calls, budgets, open actions, approvals.
         seen: The seq of the last event folded.
         phase: The root goal's phase.
@@ -65,6 +67,7 @@ class Conversation:
     stop_reason: str = ""
     turn_usage: Usage | None = None
     pending: dict[str, PendingCall] = field(default_factory=dict)
+    verdicts: Verdicts = field(default_factory=Verdicts)
     book: RunBook = field(default_factory=RunBook)
     seen: int = 0
     phase: Phase = Phase.PENDING
@@ -83,8 +86,10 @@ class Conversation:
             self.seen = event.seq
         self.book.apply(event)
         own = _OWN.get(event.kind)
-        if own is not None and not event.goal:
-            own(self, event)
+        if not event.goal:
+            self.verdicts.apply(event)
+            if own is not None:
+                own(self, event)
 
 
 def fold(events: tuple[Event, ...]) -> Conversation:

@@ -105,6 +105,7 @@ class GoalStatus:
         steps: Model turns taken.
         error_class: Fault class of a stall.
         active: Whether something is driving it now. A goal that is neither terminal nor active waits to be resumed.
+        error_code: A finer code of a stall, where there is one.
     """
 
     phase: Phase
@@ -112,3 +113,4 @@ class GoalStatus:
     steps: int = 0
     error_class: str = ""
     active: bool = True
+    error_code: str = ""

@@ -15,6 +15,7 @@ from affidavit.actors.errors import ResumeRefused
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.faults import words_of
 from affidavit.actors.goal import GoalSpec, GoalStatus, Phase
+from affidavit.actors.mission_checks import CheckStep, Unbacked
 from affidavit.actors.mission_config import MissionConfig, changed_digests
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_tools import ToolStep
@@ -48,6 +49,7 @@ class Mission:
         guard = Guard(config.egress_policy, ReportingRecorder(self._ledger))
         self._turns = ModelStep(config, spec, rules.grant, self._ledger, self._dispatcher, guard)
         self._tools = ToolStep(config, self._ledger, self._dispatcher, guard)
+        self._checks = CheckStep(config, self._ledger, self._dispatcher)
 
     @property
     def spec(self) -> GoalSpec:
@@ -117,7 +119,7 @@ class Mission:
         elif conversation.answered and conversation.turn_open:
             await self._ledger.record(turn_completed(conversation))
         elif conversation.answered and conversation.messages[-1].role == "assistant":
-            return self._verdict()
+            return await self._conclude()
         else:
             try:
                 await self._turns.run()
@@ -132,7 +134,9 @@ class Mission:
             "message": status.message,
             "steps": status.steps,
         }
-        event = Event(Kind.GOAL_PHASE, error_class=status.error_class, detail=detail)
+        event = Event(
+            Kind.GOAL_PHASE, error_class=status.error_class, error_code=status.error_code, detail=detail
+        )
         await self._ledger.record(*ending_events(self._ledger.conversation), event)
 
     async def close_as_cancelled(self) -> None:
@@ -140,6 +144,17 @@ class Mission:
         events = ending_events(self._ledger.conversation)
         if events:
             await self._ledger.record(*events)
+
+    async def _conclude(self) -> GoalStatus:
+        """End with the answer that stands, once every check that is declared has passed for it; each step runs one."""
+        status = self._verdict()
+        if status.phase is Phase.CONVERGED:
+            try:
+                if not await self._checks.run():
+                    return GoalStatus(Phase.RUNNING, steps=status.steps)
+            except Unbacked as unbacked:
+                return self._stalled(str(unbacked), unbacked.error_class, unbacked.error_code)
+        return status
 
     def _verdict(self) -> GoalStatus:
         """Judge a turn that asked for no tool. An answer that is empty or was cut short is no answer."""
@@ -159,6 +174,7 @@ class Mission:
             f"the mission failed: {type(error).__name__}: {words_of(error)}", FaultClass.TERMINAL
         )
 
-    def _stalled(self, reason: str, error_class: str) -> GoalStatus:
+    def _stalled(self, reason: str, error_class: str, error_code: str = "") -> GoalStatus:
         shown, _ = fit(reason, self._config.text_limit)
-        return GoalStatus(Phase.STALLED, shown, self._ledger.conversation.turn, error_class)
+        turn = self._ledger.conversation.turn
+        return GoalStatus(Phase.STALLED, shown, turn, error_class, error_code=error_code)

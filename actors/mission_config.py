@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
+from affidavit.actors.checks import Check, require_distinct
+from affidavit.actors.checks_command import command_check
 from affidavit.actors.clock import Clock, SystemClock
+from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.models.port import Model
 from affidavit.actors.netguard.policy import EgressPolicy
+from affidavit.actors.policy.model import Check as DeclaredCheck
 from affidavit.actors.policy.model import Policy
 from affidavit.actors.rules import grant_of
 from affidavit.actors.secrets import NO_SECRETS, Secrets
@@ -43,9 +47,12 @@ class MissionConfig:
         policy: What the operator allows; None leaves a goal to its own limits.
         secrets: What must not come out in anything that is recorded or shown; a model's own key is added to them.
         egress: Where the tools may connect to if there is no policy; nowhere by default.
+        checks: What backs a success, in order; those of the policy come after them.
+        place: The directory in which the policy's checks run.
 
     Raises:
         ValueError: A limit is out of range.
+        ConfigurationError: Two checks share a name, or the policy's have no place to run in.
     """
 
     model: Model
@@ -59,13 +66,24 @@ class MissionConfig:
     policy: Policy | None = None
     secrets: Secrets = NO_SECRETS
     egress: EgressPolicy = NOWHERE
+    checks: tuple[Check, ...] = ()
+    place: str = ""
 
     def __post_init__(self) -> None:
-        """Check the limits."""
+        """Check the limits and the checks."""
         if self.attempts < 1:
             raise ValueError(f"a model turn needs at least one attempt, not {self.attempts}")
         if not 1 <= self.text_limit <= MAX_TEXT_LIMIT:
             raise ValueError(f"a text limit is 1 to {MAX_TEXT_LIMIT} bytes, not {self.text_limit}")
+        require_distinct(self.declared_checks)
+
+    @property
+    def declared_checks(self) -> tuple[Check, ...]:
+        """What backs a success: the host's checks, then the policy's."""
+        ordered = () if self.policy is None else self.policy.check
+        if ordered and not self.place:
+            raise ConfigurationError("the policy's checks are commands and need a place to run in")
+        return (*self.checks, *(_check(each, self.place) for each in ordered))
 
     @property
     def egress_policy(self) -> EgressPolicy:
@@ -82,10 +100,11 @@ class MissionConfig:
         laid_down = [self.egress.digest] if self.egress != NOWHERE else []
         if self.policy is not None:
             laid_down = [self.policy.digest]
+        declared: list[object] = [[each.name, each.idempotent, *each.means] for each in self.checks]
         return {
             "model": self.model.digest,
             "tools": self.toolbox.digest,
-            "policy": _digest([grant.digest, spec.max_steps, spec.max_tokens, *laid_down]),
+            "policy": _digest([grant.digest, spec.max_steps, spec.max_tokens, *laid_down, *declared]),
             # Of the words as they are recorded, so that a resumed run arrives at the same digest.
             "configuration": _digest([clean(spec.system), spec.max_output_tokens, self.text_limit]),
         }
@@ -99,6 +118,16 @@ def changed_digests(recorded: object, now: Mapping[str, bytes]) -> tuple[str, ..
     if not isinstance(recorded, Mapping):
         return ()
     return tuple(name for name, digest in now.items() if name in recorded and recorded[name] != digest)
+
+
+def _check(declared: DeclaredCheck, place: str) -> Check:
+    return command_check(
+        declared.name,
+        declared.command,
+        place,
+        seconds=declared.seconds,
+        idempotent=declared.idempotent,
+    )
 
 
 def _digest(value: object) -> bytes:

@@ -123,6 +123,7 @@ def terminal_event(phase: Event) -> Event:
         Kind.STALLED,
         err=text,
         error_class=phase.error_class,
+        error_code=phase.error_code,
         principal=phase.principal,
         causation_id=phase.causation_id,
     )

@@ -169,6 +169,7 @@ def phase_event(status: GoalStatus, *, principal: str = "", causation_id: str = 
     return Event(
         Kind.GOAL_PHASE,
         error_class=status.error_class,
+        error_code=status.error_code,
         principal=principal,
         causation_id=causation_id,
         detail=detail,

@@ -86,7 +86,8 @@ class Setting:
 
     def config(self, model: Model, toolbox: Toolbox) -> MissionConfig:
         """Return what the run's missions run with."""
-        return MissionConfig(model, toolbox, policy=self.policy.policy if self.policy else None)
+        place = "" if self.workspace is None else str(self.workspace.resolve())
+        return MissionConfig(model, toolbox, policy=self.policy.policy if self.policy else None, place=place)
 
 
 def toolbox_of(workspace: Path | None) -> Toolbox:

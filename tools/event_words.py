@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from affidavit.actors.events import Event, Kind, Usage
+from affidavit.tools import check_words as ground_truth
 from affidavit.tools import governance_words as governance
 from affidavit.tools.terminal import Tone
 from affidavit.tools.words import Words, quiet
@@ -106,6 +107,8 @@ _SAY: Final[dict[str, Callable[[Event], Words]]] = {
     Kind.APPROVAL_DECIDED: governance.approval_decided,
     Kind.BRAKE_ENGAGED: governance.brake_engaged,
     Kind.BRAKE_RELEASED: governance.brake_released,
+    Kind.CHECK: ground_truth.checked,
+    Kind.OUTCOME: ground_truth.claimed,
     Kind.EGRESS_DECISION: governance.egress,
     Kind.RECORD_SEALED: governance.sealed,
     Kind.RECORD_VERIFIED: governance.verified,
