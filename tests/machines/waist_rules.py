@@ -5,36 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from io import BytesIO
 
 from affidavit.actors.amounts import NOTHING, Amounts
 from affidavit.actors.deciders.port import Action
 from affidavit.actors.events import Event, Kind
-from affidavit.crypto import Keyring, SigningKey, Tier, cbor, verify_record
-from affidavit.crypto.checkpoint import Checkpoint, assemble_checkpoint, signing_input
-from affidavit.crypto.hashing import leaf_hash
-from affidavit.crypto.merkle import Tree
-from affidavit.crypto.record import VerifiedRecord, encode_record
+from affidavit.crypto import Tier, VerifiedRecord, cbor, verify_record
+from tests.crypto.samples import keyring, sealed
 from tests.machines.waist_world import MOST, RUN, SECOND, STEPS, TOOLS, granted
-
-KEY = SigningKey.from_seed(bytes(range(32)))
-KID = KEY.public.did_key.encode()
-KEYRING = Keyring({KID: KEY.public})
-
-
-def sealed(rows: Sequence[bytes], origin: str = RUN) -> bytes:
-    """Return the record of these events, signed by a key that the test trusts."""
-    tree = Tree()
-    for row in rows:
-        tree.append(leaf_hash(row))
-    checkpoint = Checkpoint(origin=origin, size=tree.size, root=tree.root())
-    signature = KEY.sign(signing_input(checkpoint, kid=KID))
-    return encode_record(rows, assemble_checkpoint(checkpoint, kid=KID, signature=signature))
 
 
 def verified(rows: Sequence[bytes]) -> VerifiedRecord:
-    """Seal events and verify the record at L4."""
-    record = verify_record(BytesIO(sealed(rows)).getvalue(), KEYRING)
+    """Seal events with a key that the test trusts, and verify the record at L4."""
+    record = verify_record(sealed(rows, origin=RUN), keyring())
     assert record.tier == Tier.L4
     return record
 
