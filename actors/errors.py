@@ -131,7 +131,17 @@ class ModelError(ActorError):
 
 
 class ToolFailed(ActorError):
-    """A tool could not do what it was asked; the text is shown to the model."""
+    """A tool could not do what it was asked; the text is shown to the model.
+
+    Attributes:
+        fault: Fault class.
+        code: A finer code.
+    """
+
+    def __init__(self, message: str, *, fault: str = "terminal", code: str = "tool_failed") -> None:
+        super().__init__(message)
+        self.fault = fault
+        self.code = code
 
 
 class ApprovalRefused(ActorError):

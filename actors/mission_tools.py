@@ -83,7 +83,7 @@ class ToolStep:
             with trio.move_on_after(limit) as scope, going_out_through(self._guard):
                 answer = await tool.run(arguments)
         except ToolFailed as error:
-            return self._failed(call, words_of(error), "tool_failed")
+            return self._failed(call, words_of(error), error.code, error.fault)
         except BaseException as error:  # noqa: ASYNC103  # cancellation is raised again
             # A tool is outside code: whatever it raises is its result, unless something greater stopped it.
             if stopping_part(error) is not None:
@@ -97,9 +97,11 @@ class ToolStep:
             return self._failed(call, text, "tool_crashed")
         return Done(None, events=self._results(call, answer, is_error=False))
 
-    def _failed(self, call: PendingCall, text: str, code: str) -> Done[None]:
+    def _failed(
+        self, call: PendingCall, text: str, code: str, fault: str = FaultClass.TERMINAL
+    ) -> Done[None]:
         events = self._results(call, text, is_error=True)
-        return Done(None, events=events, error_class=FaultClass.TERMINAL, error_code=code)
+        return Done(None, events=events, error_class=fault, error_code=code)
 
     def _results(self, call: PendingCall, text: str, *, is_error: bool) -> tuple[Event, ...]:
         shown, marks = fit_marked(text, self._config.text_limit, self._config.secrets)

@@ -44,12 +44,11 @@ class NamedPolicy:
         return "--policy", str(self.path)
 
 
-def policy_of(file: Path | None, toolbox: Toolbox, workspace: Path | None) -> NamedPolicy | None:
-    """Return the policy that a command names, having said what is probably a mistake in it.
+def policy_of(file: Path | None, workspace: Path | None) -> NamedPolicy | None:
+    """Return the policy that a command names.
 
     Args:
         file: The file; None for no policy.
-        toolbox: The tools that the run has.
         workspace: Where its checks are to run.
 
     Raises:
@@ -61,9 +60,19 @@ def policy_of(file: Path | None, toolbox: Toolbox, workspace: Path | None) -> Na
     policy = load_policy(file)
     if policy.check and workspace is None:
         raise UsageError(f"{file}: its checks run in a workspace: name one with --workspace")
-    for doubt in warnings(policy, trusts(toolbox)):
-        notice(f"{file}: {doubt}")
     return NamedPolicy(file.resolve(), policy)
+
+
+def say_doubts(named: NamedPolicy | None, toolbox: Toolbox) -> None:
+    """Say what is probably a mistake in a policy, given the tools that the run has."""
+    if named is not None:
+        for doubt in warnings(named.policy, trusts(toolbox)):
+            notice(f"{named.path}: {doubt}")
+
+
+def tools_named(wanted: tuple[str, ...] | None, named: NamedPolicy | None) -> frozenset[str]:
+    """Return every tool that is named for a run, by its goal's grant or by its policy's."""
+    return frozenset(wanted or ()) | frozenset(named.policy.grant.tools if named else ())
 
 
 def granted(wanted: tuple[str, ...] | None, named: NamedPolicy | None) -> tuple[str, ...] | None:

@@ -89,7 +89,7 @@ async def _fetch(guard: Guard, ssl_context: ssl.SSLContext | None, arguments: Ht
             async with guarded_client(guard, ssl_context=ssl_context, follow_redirects=True) as client:
                 return await _ask(client, arguments)
     except EgressDenied as error:
-        raise ToolFailed(f"refused: {error}") from error
+        raise ToolFailed(f"refused: {error}", fault=error.fault, code=error.code) from error
     except httpx2.TooManyRedirects as error:
         raise ToolFailed(f"there were more than {MAX_REDIRECTS} redirects") from error
     except httpx2.UnsupportedProtocol as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -55,7 +55,7 @@ async def serving(log: KeptLog) -> AsyncIterator[Server]:
 
 def fetches(*urls: str) -> MissionConfig:
     """A mission that fetches these addresses, one in a turn, and then says that it is done."""
-    turns: list[object] = [
+    turns: list[Mapping[str, object]] = [
         {"text": "", "tool_calls": [{"name": "http_fetch", "input": {"url": url}}]} for url in urls
     ]
     return MissionConfig(script(*turns, {"text": "Done."}), Toolbox([http_fetch()]))
@@ -95,6 +95,12 @@ async def test_every_connection_has_exactly_one_earlier_allow_on_the_record() ->
         (False, True),
         (True, False),
     ]
+    ends = [
+        event.fault
+        for event in run.events
+        if event.kind == Kind.ACTION_COMPLETED and event.action == "http_fetch"
+    ]
+    assert ends == ["", "egress_denied", "egress_denied", ""]
     assert run.record.tier is Tier.L4
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from affidavit.actors.conversation import fold
 from affidavit.actors.directory import find_run
 from affidavit.actors.errors import ResumeRefused
 from affidavit.actors.events import Event, Kind
@@ -15,13 +16,14 @@ from affidavit.actors.host import Host, Run
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.projection import Projection, project
-from affidavit.tools.driving import Setting, drive, toolbox_of
+from affidavit.tools.agent_tools import agent_toolbox
+from affidavit.tools.driving import Setting, drive
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.options import MODEL_VARIABLE, AsJson, RunId, Store, Wait, Workspace
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place, place_of
-from affidavit.tools.policies import PolicyFile, policy_of
+from affidavit.tools.policies import PolicyFile, policy_of, say_doubts, tools_named
 from affidavit.tools.sealing import seal_run
 from affidavit.tools.status import status_lines
 
@@ -76,8 +78,10 @@ async def resume(
         return await _tell_of_the_end(place, found)
     chosen = model or _recorded_model(found)
     tip = found.events[-1].seq
-    toolbox = toolbox_of(workspace)
-    named = policy_of(policy, toolbox, workspace)
+    named = policy_of(policy, workspace)
+    spec = fold(found.events).spec
+    toolbox = await agent_toolbox(workspace, tools_named(spec.tools if spec else None, named), place)
+    say_doubts(named, toolbox)
     setting = Setting(place, found.run_id, chosen, workspace, as_json, after=tip, policy=named, wait=wait)
 
     async def start(host: Host, config: MissionConfig) -> Run:

@@ -14,13 +14,14 @@ from affidavit.actors.host import Host, Run
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.toolbox.registry import Toolbox
+from affidavit.tools.agent_tools import FETCH, agent_toolbox
 from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
 from affidavit.tools.commands.workspace_brief import system_prompt
-from affidavit.tools.driving import Setting, drive, toolbox_of
+from affidavit.tools.driving import Setting, drive
 from affidavit.tools.errors import UsageError
 from affidavit.tools.options import MODEL_VARIABLE, AsJson, Store, Wait, Workspace
 from affidavit.tools.place import place_of
-from affidavit.tools.policies import PolicyFile, granted, policy_of
+from affidavit.tools.policies import PolicyFile, granted, policy_of, say_doubts, tools_named
 
 
 async def run(  # noqa: PLR0913  # each is an option of its own
@@ -60,12 +61,13 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     """
     if not objective.strip():
         raise UsageError("the objective is empty; say what the agent is to do")
-    if goal.granted and workspace is None:
+    if set(goal.granted or ()) - {FETCH} and workspace is None:
         raise UsageError("--tools grants tools that only a workspace gives: name one with --workspace")
-    toolbox = toolbox_of(workspace)
+    place, named = place_of(store), policy_of(policy, workspace)
+    toolbox = await agent_toolbox(workspace, tools_named(goal.granted, named), place)
     _check_granted(goal.granted or (), toolbox)
-    named = policy_of(policy, toolbox, workspace)
-    setting = Setting(place_of(store), _run_id(id), model, workspace, as_json, policy=named, wait=wait)
+    say_doubts(named, toolbox)
+    setting = Setting(place, _run_id(id), model, workspace, as_json, policy=named, wait=wait)
 
     async def start(host: Host, config: MissionConfig) -> Run:
         if await host.log.info(setting.run_id) is not None:
