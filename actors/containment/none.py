@@ -118,10 +118,11 @@ class _Tree:
         return self._child.take_outputs()
 
     def kill(self) -> None:
-        """Have the reaper end them all, by closing the life pipe."""
+        """Have the reaper end them all, by closing the life pipe; if it was stopped, it goes on for that."""
         if self._life is not None:
             os.close(self._life)
             self._life = None
+        self._child.go_on()
 
     async def ended(self) -> tuple[int | None, int | None]:
         """Wait for the reaper, which ends only when nothing is left, and as the command ended."""

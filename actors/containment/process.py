@@ -86,6 +86,11 @@ class Child:
         if self._popen.returncode is None:
             send_signal(self._descriptor, signal.SIGKILL)
 
+    def go_on(self) -> None:
+        """Have it go on if something has stopped it."""
+        if self._popen.returncode is None:
+            send_signal(self._descriptor, signal.SIGCONT)
+
     def close(self) -> None:
         """Let go of everything that belongs to it. It must have ended and been waited for."""
         self.control.close()

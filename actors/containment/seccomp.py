@@ -6,6 +6,7 @@ made by another architecture's rules than the machine's own ends the process, si
 
 from __future__ import annotations
 
+import errno
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,11 +57,12 @@ class Refusal:
     where: Sequence[Where] = ()
 
 
-def assemble(architecture: int, refusals: Sequence[Refusal]) -> bytes:
+def assemble(architecture: int, newest: int, refusals: Sequence[Refusal]) -> bytes:
     """Return the program for one architecture.
 
     Args:
         architecture: Its AUDIT_ARCH number.
+        newest: The highest number that was looked at; calls above it fail as if the kernel had none.
         refusals: The rules; the first that matches stands, and what none matches is allowed.
     """
     program = [
@@ -70,6 +72,8 @@ def assemble(architecture: int, refusals: Sequence[Refusal]) -> bytes:
         _load(_NUMBER),
         _step(JUMP_AT_LEAST, _X32, 0, 1),
         _step(RETURN, KILL),
+        _step(JUMP_AT_LEAST, newest + 1, 0, 1),
+        _step(RETURN, FAIL | errno.ENOSYS),
     ]
     for refusal in refusals:
         body = _conditions(refusal)

@@ -72,6 +72,18 @@ async def test_an_ordinary_end_leaves_nobody(level: Containment, work: Path, how
         assert seen.nobody_is_left()
 
 
+async def test_stopping_what_watches_does_not_help(level: Containment, work: Path) -> None:
+    """A command that stops every process it can reach, its parents first, is ended all the same."""
+    script = "exec 3> alive; echo x >&3; kill -STOP 1 $PPID; kill -STOP $$"
+    if level.level == "none":
+        script = script.replace(" 1 ", " ")
+    with witness(work) as seen:
+        outcome = await run(level, work, script, wall_seconds=1.0)
+        assert outcome.struck is Struck.WALL
+        seen.wait_for_life()
+        assert seen.nobody_is_left()
+
+
 async def test_a_limit_leaves_nobody(level: Containment, work: Path) -> None:
     """A struck command takes its runaways along."""
     with witness(work) as seen:

@@ -107,6 +107,18 @@ async def test_what_was_not_given_is_not_there(kernel: Bubblewrap, work: Path, t
     assert printed(await run(kernel, work, f"{tests}; true")) == ""
 
 
+async def test_the_workspaces_owner_owns_what_is_made(kernel: Bubblewrap, work: Path, as_root: None) -> None:
+    """As root the sandbox is nobody's; what it makes in a user's workspace is that user's, and others' files stay theirs."""
+    (work / "theirs").write_text("x")
+    os.chown(work, 4321, 4322)
+    outcome = await run(
+        kernel, work, "echo y > made; echo y > theirs; chmod 777 theirs; rm -f /workspace/../etc/passwd"
+    )
+    made, theirs = os.stat(work / "made"), os.stat(work / "theirs")  # noqa: PTH116  # trio's check knows only the methods
+    assert (made.st_uid, made.st_gid, theirs.st_uid) == (4321, 4322, 0)
+    assert b"theirs" in outcome.stderr.head
+
+
 async def test_links_lead_nowhere(kernel: Bubblewrap, work: Path, tmp_path: Path) -> None:
     """Links, absolute or climbing, planted before or made inside, resolve within the sandbox."""
     (work / "absolute").symlink_to(tmp_path / "secret")
