@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 import trio
 import trio.testing
@@ -19,7 +17,7 @@ from affidavit.actors.goal import GoalKey, Phase
 from affidavit.actors.history import history, rows
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.mailbox import MAILBOX_SIZE
-from affidavit.actors.sealer import Sealer, open_sealer
+from affidavit.actors.sealer import Sealer
 from affidavit.actors.session import Session, open_session
 from affidavit.crypto import (
     Tree,
@@ -29,26 +27,7 @@ from affidavit.crypto import (
 )
 from tests.actors.fakes import FailingSigner
 from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, new_stream, phase
-from tests.actors.sealing_kit import KEYRING, SEALED, SIGNER, badge, finished, parked, record
-
-
-@pytest.fixture
-def log() -> MemoryLog:
-    """The log of one test."""
-    return MemoryLog()
-
-
-@pytest.fixture
-def signer() -> FailingSigner:
-    """A signer that can be broken."""
-    return FailingSigner(SIGNER)
-
-
-@pytest.fixture
-async def sealer(log: MemoryLog, signer: FailingSigner) -> AsyncIterator[Sealer]:
-    """A sealer over the log."""
-    async with open_sealer(log, signer) as opened:
-        yield opened
+from tests.actors.sealing_kit import KEYRING, SEALED, badge, finished, parked, record
 
 
 async def test_a_terminal_event_is_sealed_and_verified_while_the_session_goes_on(

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 import trio
 import trio.testing
@@ -26,26 +24,7 @@ from affidavit.actors.session import open_session
 from affidavit.crypto.failures import FailureCode, ProducerError, VerificationError
 from tests.actors.fakes import FailingSigner, Fault, FaultLog
 from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, new_stream
-from tests.actors.sealing_kit import SEALED, SIGNER, badge, change, finished, parked, record
-
-
-@pytest.fixture
-def log() -> MemoryLog:
-    """The log of one test."""
-    return MemoryLog()
-
-
-@pytest.fixture
-def signer() -> FailingSigner:
-    """A signer that can be broken."""
-    return FailingSigner(SIGNER)
-
-
-@pytest.fixture
-async def sealer(log: MemoryLog, signer: FailingSigner) -> AsyncIterator[Sealer]:
-    """A sealer over the log."""
-    async with open_sealer(log, signer) as opened:
-        yield opened
+from tests.actors.sealing_kit import SEALED, badge, change, finished, parked, record
 
 
 async def test_a_signer_that_fails_leaves_the_run_unsealed_and_the_session_alive(

@@ -22,18 +22,6 @@ from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds
 from tests.actors.sealing_kit import SIGNER, parked, record
 
 
-@pytest.fixture
-def log() -> MemoryLog:
-    """The log of one test."""
-    return MemoryLog()
-
-
-@pytest.fixture
-def signer() -> FailingSigner:
-    """A signer that can be broken."""
-    return FailingSigner(SIGNER)
-
-
 async def seals(log: MemoryLog) -> list[Event]:
     """Return the record.sealed events of the run."""
     return [event for event in await history(log, RUN) if event.kind == Kind.RECORD_SEALED]

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 import trio
 import trio.testing
@@ -17,34 +15,16 @@ from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.nurseries import TasksFailed
-from affidavit.actors.sealer import Sealer, open_sealer
+from affidavit.actors.sealer import Sealer
 from affidavit.actors.session import open_session
 from affidavit.actors.session_ends import PARK_GRACE
-from affidavit.actors.signers.memory import EphemeralSigner
 from affidavit.actors.subscription import Closed
 from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, kinds_of_run
+from tests.actors.session_kit import tasks
 
 SEALED = [Kind.RECORD_SEALED, Kind.RECORD_VERIFIED]
 PARKED = [Kind.SESSION_STARTED, *SEALED]
 ENDED = [Kind.SESSION_STARTED, Kind.GOAL_PHASE, Kind.CONVERGED, *SEALED]
-
-
-@pytest.fixture
-def log() -> MemoryLog:
-    """The log of one test."""
-    return MemoryLog()
-
-
-@pytest.fixture
-async def sealer(log: MemoryLog) -> AsyncIterator[Sealer]:
-    """A sealer over the log."""
-    async with open_sealer(log, EphemeralSigner()) as opened:
-        yield opened
-
-
-def tasks() -> int:
-    """Return how many tasks there are in the whole program."""
-    return trio.lowlevel.current_statistics().tasks_living
 
 
 async def test_leaving_normally_waits_for_the_run_and_seals_it(

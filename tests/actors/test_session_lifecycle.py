@@ -15,31 +15,13 @@ from affidavit.actors.errors import (
     Stalled,
 )
 from affidavit.actors.events import Event, FaultClass, Kind
-from affidavit.actors.goal import GoalKey, GoalStatus, Phase
+from affidavit.actors.goal import GoalKey, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.session import open_session
 from tests.actors.fakes import FaultLog
 from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, phase, waiter
-
-ENDED = [Kind.SESSION_STARTED, Kind.GOAL_PHASE, Kind.CONVERGED]
-
-
-async def leave_unfinished(log: MemoryLog | FaultLog) -> None:
-    """Record a run that was opened and parked."""
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        runtime = FakeRuntime()
-        await session.submit(runtime, SPEC)
-        await session.reporter.report(SPEAK)
-        runtime.current = GoalStatus(Phase.RUNNING, active=False)
-
-
-async def finish(log: MemoryLog | FaultLog) -> None:
-    """Record a run that converged."""
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        runtime = FakeRuntime()
-        await session.submit(runtime, SPEC)
-        runtime.converge()
+from tests.actors.session_kit import ENDED, leave_unfinished
 
 
 async def test_submit_records_session_started_once_and_names_the_goal_after_the_session(

@@ -19,27 +19,8 @@ from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.session import open_session
-from tests.actors.fakes import FaultLog
 from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, new_stream, phase, waiter
-
-ENDED = [Kind.SESSION_STARTED, Kind.GOAL_PHASE, Kind.CONVERGED]
-
-
-async def leave_unfinished(log: MemoryLog | FaultLog) -> None:
-    """Record a run that was opened and parked."""
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        runtime = FakeRuntime()
-        await session.submit(runtime, SPEC)
-        await session.reporter.report(SPEAK)
-        runtime.current = GoalStatus(Phase.RUNNING, active=False)
-
-
-async def finish(log: MemoryLog | FaultLog) -> None:
-    """Record a run that converged."""
-    async with open_session(log, MemoryBus(), id=RUN) as session:
-        runtime = FakeRuntime()
-        await session.submit(runtime, SPEC)
-        runtime.converge()
+from tests.actors.session_kit import ENDED, finish, leave_unfinished
 
 
 async def test_a_submit_that_is_cancelled_leaves_a_run_that_can_be_resumed(autojump_clock: MockClock) -> None:

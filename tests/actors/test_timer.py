@@ -18,6 +18,7 @@ from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.session import open_session
 from affidavit.actors.timer import DEFAULT_POLL, Timer, open_timer
 from tests.actors.runtimes import RUN, SPEC, FakeRuntime
+from tests.actors.session_kit import tasks
 
 
 @pytest.fixture
@@ -25,11 +26,6 @@ async def timer() -> AsyncIterator[Timer]:
     """A timer with the intervals of the contract."""
     async with open_timer(MemoryLog(), SystemClock()) as timer:
         yield timer
-
-
-def tasks() -> int:
-    """Return how many tasks there are in the whole program."""
-    return trio.lowlevel.current_statistics().tasks_living
 
 
 async def test_each_member_is_visited_at_every_beat_until_it_leaves(
