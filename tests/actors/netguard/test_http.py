@@ -103,6 +103,33 @@ async def test_a_refusal_that_cannot_be_recorded_closes_the_kept_connection_too(
         assert len(site.heads) == 1
 
 
+async def test_a_refused_connection_is_closed_whoever_holds_it() -> None:
+    """Even if the policy is changed back, what was refused once is not used again."""
+    book = Book()
+    async with open_site(book) as site:
+        guard = book.guard("127.0.0.1")
+        stream = await GuardedBackend(guard).connect_tcp("127.0.0.1", site.port)
+        guard.replace_policy(EgressPolicy())
+        with pytest.raises(EgressDenied):
+            await stream.write(b"GET / HTTP/1.1\r\n\r\n")
+        guard.replace_policy(EgressPolicy(allow=("127.0.0.1",)))
+        with pytest.raises(httpcore2.WriteError):
+            await stream.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert site.heads == []
+
+
+async def test_no_password_of_the_users_files_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `.netrc` that knows the host is not read."""
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    book = Book()
+    async with open_site(book) as site, guarded_client(book.guard("127.0.0.1")) as client:
+        await client.get(f"http://127.0.0.1:{site.port}/")
+        assert "authorization" not in site.heads[0].lower()
+
+
 @pytest.mark.parametrize(
     "location",
     [
