@@ -1,6 +1,6 @@
-"""Takes evidence out of a log: the sealed record of a run, and the proof of one of its events. Reads alone; needs no key.
+"""Takes evidence out of a log: the sealed record of a run, the proof of one of its events, the proof that a seal extends another.
 
-A run may be of any size: its rows are read a page at a time, and none is kept.
+Reads alone, and needs no key. A run may be of any size: its rows are read a page at a time, and none is kept.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from affidavit.actors.events import RECORD_KINDS, Event, Kind
 from affidavit.actors.history import event_of
 from affidavit.actors.logs.port import LogReader, Row
 from affidavit.actors.run_state import size_of
+from affidavit.crypto.consistency_proof import encode_consistency_proof
 from affidavit.crypto.event_proof import encode_event_proof
-from affidavit.crypto.hashing import leaf_hashes
-from affidavit.crypto.inclusion_path import PathBuilder
-from affidavit.crypto.proofs import root_from_inclusion
+from affidavit.crypto.failures import VerificationError
+from affidavit.crypto.hashing import leaf_hash, leaf_hashes
+from affidavit.crypto.path_builder import consistency, inclusion
+from affidavit.crypto.proofs import root_from_inclusion, verify_consistency_path
 from affidavit.crypto.record import RecordWriter
 
 _PAGE: Final = 256
+_NAMED: Final = 10  # seals that a refusal names
 
 # Told how many of how many events are done.
 Progress = Callable[[int, int], None]
@@ -85,26 +88,17 @@ async def last_seal(log: LogReader, run_id: str) -> Seal:
     info = await log.info(run_id)
     if info is None:
         raise UnknownRun(f"there is no run {run_id}")
-    seal: Event | None = None
-    newest, end, least = 0, info.tip, 0
-    while end > least and (seal is None or not newest):
-        start = max(least, end - _PAGE)
-        for row in reversed(await _page(log, run_id, start, end)):
-            event = event_of(row, run_id)
-            if event.kind not in RECORD_KINDS:
-                newest = newest or event.seq
-            elif event.kind == Kind.RECORD_SEALED and seal is None:
-                # From here on the question is only whether anything stands between the seal and what it covers.
-                seal, least = event, _covered(event)
-        end = start
+    seal = await _last_event(log, run_id, (0, info.tip), lambda event: event.kind == Kind.RECORD_SEALED)
     if seal is None:
         raise SealRefused(f"run {run_id} was never sealed")
+    size = _covered(seal)
+    later = await _last_event(log, run_id, (size, info.tip), lambda event: event.kind not in RECORD_KINDS)
     return Seal(
-        size=least,
+        size=size,
         root=_octets(seal, "root"),
         kid=_octets(seal, "kid"),
         checkpoint=_octets(seal, "checkpoint"),
-        covers_all=newest <= least,
+        covers_all=later is None,
         tip=info.tip,
     )
 
@@ -132,13 +126,8 @@ async def export(
     Cancellation: a checkpoint per page of rows; the file then holds no record.
     """
     seal = await last_seal(log, run_id)
-    writer, done = RecordWriter(seal.size, file.write), 0
-    while done < seal.size:
-        page = await _page(log, run_id, done, min(done + _PAGE, seal.size))
-        writer.add([row.data for row in page])
-        done += len(page)
-        if progress is not None:
-            progress(done, seal.size)
+    writer = RecordWriter(seal.size, file.write)
+    await _each_page(log, run_id, seal.size, writer.add, progress)
     root = _require_signed(writer.root(), seal, run_id)
     writer.finish(seal.checkpoint)
     return Exported(seal.size, root, seal.kid, seal.tip, seal.covers_all)
@@ -163,20 +152,87 @@ async def prove(log: LogReader, run_id: str, seq: int, *, progress: Progress | N
     seal = await last_seal(log, run_id)
     if not 1 <= seq <= seal.size:
         raise SealRefused(f"the last seal of run {run_id} covers events 1 to {seal.size}, not {seq}")
-    builder, done, proved = PathBuilder(seq - 1, seal.size), 0, b""
-    while done < seal.size:
-        page = await _page(log, run_id, done, min(done + _PAGE, seal.size))
-        builder.extend(leaf_hashes([row.data for row in page]))
-        if done < seq <= done + len(page):
-            proved = page[seq - 1 - done].data
+    builder = inclusion(seq - 1, seal.size)
+    await _each_page(log, run_id, seal.size, lambda events: builder.extend(leaf_hashes(events)), progress)
+    (proved,) = await _page(log, run_id, seq - 1, seq)
+    path = builder.path()
+    root = root_from_inclusion(leaf_hash(proved.data), seq - 1, seal.size, path)
+    _require_signed(root, seal, run_id)
+    return encode_event_proof(
+        size=seal.size, index=seq - 1, canonical=proved.data, inclusion=path, checkpoint=seal.checkpoint
+    )
+
+
+async def prove_extension(
+    log: LogReader, run_id: str, size: int, *, progress: Progress | None = None
+) -> bytes:
+    """Return the proof that the run's last seal extends an earlier one: both signed roots, and the path between them.
+
+    Args:
+        log: Where the run is.
+        run_id: The run's whole id.
+        size: How many events the earlier seal covers.
+        progress: Told how far it has come.
+
+    Raises:
+        UnknownRun: There is no such run.
+        SealRefused: No seal covers exactly that many events.
+        StoreDamaged: The stored events are no longer those that were sealed, then or now.
+
+    Cancellation: a checkpoint per page of rows.
+    """
+    after = await last_seal(log, run_id)
+    sizes: list[int] = []
+
+    def is_meant(event: Event) -> bool:
+        if event.kind == Kind.RECORD_SEALED:
+            sizes.append(size_of(event))
+        return event.kind == Kind.RECORD_SEALED and size_of(event) == size
+
+    before = await _last_event(log, run_id, (0, after.tip), is_meant)
+    if before is None:
+        known = ", ".join(map(str, sizes[:_NAMED])) + (", ..." if len(sizes) > _NAMED else "")
+        raise SealRefused(f"no seal of run {run_id} covers {size} events; there are seals of {known}")
+    builder = consistency(_covered(before), after.size)
+    await _each_page(log, run_id, after.size, lambda events: builder.extend(leaf_hashes(events)), progress)
+    path = builder.path()
+    try:
+        verify_consistency_path(size, _octets(before, "root"), after.size, after.root, path)
+    except VerificationError as error:
+        raise StoreDamaged(_changed(after.size, run_id)) from error
+    return encode_consistency_proof(after.checkpoint, path, _octets(before, "checkpoint"))
+
+
+async def _each_page(
+    log: LogReader,
+    run_id: str,
+    size: int,
+    take: Callable[[list[bytes]], None],
+    progress: Progress | None,
+) -> None:
+    """Hand over the bytes of events 1 to `size`, a page at a time."""
+    done = 0
+    while done < size:
+        page = await _page(log, run_id, done, min(done + _PAGE, size))
+        take([row.data for row in page])
         done += len(page)
         if progress is not None:
-            progress(done, seal.size)
-    path = builder.path()
-    _require_signed(root_from_inclusion(builder.leaf, builder.index, seal.size, path), seal, run_id)
-    return encode_event_proof(
-        size=seal.size, index=builder.index, canonical=proved, inclusion=path, checkpoint=seal.checkpoint
-    )
+            progress(done, size)
+
+
+async def _last_event(
+    log: LogReader, run_id: str, between: tuple[int, int], wanted: Callable[[Event], bool]
+) -> Event | None:
+    """Return the last event that is wanted, after one seq and up to another; it looks from the end."""
+    after, end = between
+    while end > after:
+        start = max(after, end - _PAGE)
+        for row in reversed(await _page(log, run_id, start, end)):
+            event = event_of(row, run_id)
+            if wanted(event):
+                return event
+        end = start
+    return None
 
 
 async def _page(log: LogReader, run_id: str, after: int, upto: int) -> tuple[Row, ...]:
@@ -208,11 +264,15 @@ def _require_signed(root: bytes, seal: Seal, run_id: str) -> bytes:
         StoreDamaged: They do not.
     """
     if root != seal.root:
-        raise StoreDamaged(
-            f"events 1 to {seal.size} of run {run_id} no longer give the root that was signed: the store was changed "
-            "after the seal, and `affidavit fsck` tells where"
-        )
+        raise StoreDamaged(_changed(seal.size, run_id))
     return root
+
+
+def _changed(size: int, run_id: str) -> str:
+    return (
+        f"events 1 to {size} of run {run_id} no longer give the root that was signed: the store was changed "
+        "after the seal, and `affidavit fsck` tells where"
+    )
 
 
 def _octets(event: Event, key: str) -> bytes:

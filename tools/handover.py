@@ -30,6 +30,15 @@ def proof_name(run_id: str, seq: int) -> str:
     return f"{_file_part(run_id)}-{seq}.proof"
 
 
+def extension_name(run_id: str, size: int) -> str:
+    """Return the file name of the proof that a run's last seal extends the one over so many events.
+
+    Raises:
+        UsageError: As `record_name`.
+    """
+    return f"{_file_part(run_id)}-extends-{size}.proof"
+
+
 def _file_part(run_id: str) -> str:
     try:
         return check_run_id(run_id)

@@ -14,7 +14,7 @@ from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.codec import encode
 from affidavit.actors.errors import SealRefused, StoreDamaged, UnknownRun
 from affidavit.actors.events import Event, Kind
-from affidavit.actors.evidence import Exported, export, last_seal, prove
+from affidavit.actors.evidence import Exported, export, last_seal, prove, prove_extension
 from affidavit.actors.goal import Phase
 from affidavit.actors.history import history, rows
 from affidavit.actors.logs.memory import MemoryLog
@@ -25,8 +25,11 @@ from affidavit.actors.signers.memory import MemorySigner
 from affidavit.crypto import (
     Keyring,
     SigningKey,
+    Tree,
     Trust,
     VerificationError,
+    leaf_hash,
+    verify_consistency,
     verify_event_proof,
     verify_record,
 )
@@ -212,6 +215,54 @@ async def test_a_long_run_is_taken_page_by_page(length: int, monkeypatch: pytest
             assert verify_event_proof(proof, KEYRING).index == seq - 1
             assert told[-1] == (exported.size, exported.size)
     assert max(lengths) <= 256
+
+
+async def test_the_last_seal_is_proved_to_extend_any_earlier_one() -> None:
+    """V4: for every seal of a run, itself included; no other size has a proof."""
+    log = MemoryLog()
+    await sealed_run(log, *[SPEAK] * 300, seals=4)
+    sealed = [event for event in await history(log, RUN) if event.kind == Kind.RECORD_SEALED]
+    sizes = [event.detail["size"] for event in sealed]
+    last = await last_seal(log, RUN)
+    assert len(sizes) > 3
+    for event, size in zip(sealed, sizes, strict=True):
+        assert isinstance(size, int)
+        proof = await prove_extension(log, RUN, size)
+        found = verify_consistency(proof, KEYRING)
+        assert (found.before.checkpoint.size, found.after.checkpoint.size) == (size, last.size)
+        assert (found.before.checkpoint.root, found.after.checkpoint.root) == (
+            event.detail["root"],
+            last.root,
+        )
+    for size in (0, -1, 2, last.size + 1):
+        with pytest.raises(
+            SealRefused, match=f"no seal of run {RUN} covers {size} events; there are seals of"
+        ):
+            await prove_extension(log, RUN, size)
+
+
+async def test_a_fork_of_what_was_sealed_is_not_proved_to_extend_it() -> None:
+    """V4: an event under the earlier seal that was changed, with a later seal over the changed ones, is found."""
+    whole, log = MemoryLog(), MemoryLog()
+    await sealed_run(whole, SPEAK, SPEAK, seals=2)
+    stored = [row.data for row in await rows(whole, RUN)]
+    stored[0] = encode(Event(Kind.SESSION_STARTED, text="something else"), stream=RUN, seq=1, time=1)
+    await log.append([Entry(RUN, 0, tuple(stored))])
+    (earlier, _) = [event for event in await history(log, RUN) if event.kind == Kind.RECORD_SEALED]
+    tree = Tree()
+    for data in stored:
+        tree.append(leaf_hash(data))
+    detail = {
+        **(await history(log, RUN))[-1].detail,
+        **earlier.detail,
+        "size": len(stored),
+        "root": tree.root(),
+    }
+    await (await new_stream(log)).append(Event(Kind.RECORD_SEALED, detail=detail))
+    size = earlier.detail["size"]
+    assert isinstance(size, int)
+    with pytest.raises(StoreDamaged, match="no longer give the root"):
+        await prove_extension(log, RUN, size)
 
 
 async def test_a_seal_says_whether_anything_came_after_it() -> None:

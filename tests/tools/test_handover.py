@@ -3,11 +3,12 @@
 import pytest
 
 from affidavit.tools.errors import UsageError
-from affidavit.tools.handover import proof_name, record_name
+from affidavit.tools.handover import extension_name, proof_name, record_name
 
 
 def test_files_are_named_after_the_run() -> None:
     """A record and a proof bear the run's id."""
+    assert extension_name("run-1", 7) == "run-1-extends-7.proof"
     assert (record_name("run-1"), proof_name("run-1", 7)) == ("run-1.provetrail", "run-1-7.proof")
 
 
@@ -18,3 +19,5 @@ def test_an_id_from_elsewhere_cannot_choose_a_folder(run_id: str) -> None:
         record_name(run_id)
     with pytest.raises(UsageError, match="not fit for a file name"):
         proof_name(run_id, 1)
+    with pytest.raises(UsageError, match="not fit for a file name"):
+        extension_name(run_id, 1)

@@ -32,7 +32,7 @@ def test_sessions_as_json_is_one_run_a_line(finished: Finished) -> None:
     """Each line is an object with the same names."""
     found = [json.loads(line) for line in read(finished, "sessions", "--json").out.splitlines()]
     assert [run["id"] for run in found] == ["converged-1", "stalled-1"]
-    names = {"id", "started", "state", "events", "sealed", "tip", "objective"}
+    names = {"id", "started", "state", "waits_for", "events", "sealed", "tip", "objective"}
     assert all(run.keys() == names for run in found)
     assert all(run["sealed"] == run["events"] < run["tip"] for run in found)
 
@@ -80,6 +80,23 @@ def test_a_proof_verifies_alone(finished: Finished) -> None:
     verified = finished.cli.printed(line)
     assert verified.code == 0
     assert "L3 ok" in verified.out
+
+
+def test_a_seal_is_proved_to_extend_an_earlier_one(finished: Finished) -> None:
+    """`prove --extends N` writes the proof under its default name; the printed line ends 0 at L3. N must be a seal's size."""
+    events = [json.loads(line) for line in read(finished, "replay", "converged-1", "--json").out.splitlines()]
+    size = next(event["detail"]["size"] for event in events if event["kind"] == "record.sealed")
+    done = read(finished, "prove", "converged-1", "--extends", size)
+    (line,) = lines_that_begin(done.out, f"affidavit verify converged-1-extends-{size}.proof --key did:key:")
+    verified = finished.cli.printed(line)
+    assert verified.code == 0
+    assert f"extend the {size} signed earlier" in verified.out
+    other = read(finished, "prove", "converged-1", "--extends", size + 1)
+    assert (other.code, f"there are seals of {size}" in other.err) == (2, True)
+    for words in ((), ("3", "--extends", size)):
+        refused = read(finished, "prove", "converged-1", *words)
+        assert (refused.code, refused.out) == (2, "")
+        assert "name one event by SEQ, or an earlier seal by --extends N" in refused.err
 
 
 def test_a_record_can_go_to_standard_output(finished: Finished, tmp_path: Path) -> None:
