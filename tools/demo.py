@@ -10,7 +10,8 @@ from typing import Final, final
 
 import trio
 
-from affidavit.actors.events import Event, Kind
+from affidavit.actors.approvals import Decision
+from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.evidence import export, prove
 from affidavit.actors.history import history
 from affidavit.actors.host import Host, Run, open_host
@@ -23,7 +24,8 @@ from affidavit.crypto.failures import AffidavitError
 from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.record import VerifiedRecord, verify_record
 from affidavit.tools.demo_attacks import attacks
-from affidavit.tools.demo_scene import DENIED, Ledger, goal, model
+from affidavit.tools.demo_scene import DENIED, PERSON, Ledger, goal, model, opinion, policy
+from affidavit.tools.demo_words import payments, words
 from affidavit.tools.painter import Painter
 from affidavit.tools.store_place import store_file
 
@@ -49,6 +51,7 @@ class Demo:
         self._signer = EphemeralSigner()
         self._keyring = Keyring()
         self._keyring.add(self._signer.kid, self._signer.public_key)
+        self._inputs: dict[str, str] = {}
 
     async def play(self) -> None:
         """Play every scene.
@@ -60,7 +63,7 @@ class Demo:
         self._say.title("affidavit demo: an AI agent's session that is signed evidence as well")
         self._say.line("When an agent acts for you, this keeps every step in a record that cannot be")
         self._say.line("changed unnoticed, and that anyone can check without having to trust you.")
-        self._say.line("Here a script stands in for the model; all else is the product itself at work.")
+        self._say.line("Here a script stands in for the model and for Ann; all else is the product.")
         async with open_sqlite_log(store_file(self._directory / "store")) as log:
             async with open_host(log, signer=self._signer) as host:
                 run = await self._stream(host)
@@ -76,10 +79,12 @@ class Demo:
     async def _stream(self, host: Host) -> Run:
         self._say.scene(1, "Somebody asks an agent to settle a small ledger. Each step becomes an")
         self._say.line("   event, on disk before it is shown. (The number is its place in the run.)")
-        run = await host.submit(goal(), MissionConfig(model=model(), toolbox=Ledger().toolbox()))
+        config = MissionConfig(model=model(), toolbox=Ledger().toolbox(), policy=policy())
+        run = await host.submit(goal(), config)
         seen: list[int] = []
         await self._watch(run, seen, 0, upto=DROP_AFTER)
         dropped_at = seen[-1]
+        await self._decide(host, run)
         await run.session.wait()
         self._say.line(f"   ...the viewer's connection drops after event {dropped_at}; the run goes on...")
         await self._watch(run, seen, dropped_at, upto=run.session.projection.events)
@@ -93,16 +98,38 @@ class Demo:
         async with run.session.subscribe(after) as events:
             async for event in events:
                 seen.append(event.seq)
-                line = _words(event)
+                if event.kind == Kind.TOOL_CALL:
+                    self._inputs[event.tool_use_id] = event.input
+                line = words(event, self._inputs)
                 if line:
                     self._say.event(event.seq, *line)
                 if event.seq >= upto:
                     return
 
+    async def _decide(self, host: Host, run: Run) -> None:
+        """Do as the person does who is asked: read the exact arguments, and decide about them."""
+        calls: dict[str, Event] = {}
+        async with run.session.subscribe() as events:
+            async for event in events:
+                if event.kind in TERMINAL_KINDS:
+                    return
+                if event.kind == Kind.TOOL_CALL:
+                    calls[event.tool_use_id] = event
+                elif event.kind == Kind.APPROVAL_REQUESTED:
+                    shown = calls[event.tool_use_id]
+                    approved, why = opinion(shown.input)
+                    await host.decide(run.id, Decision(event.call, approved, PERSON, why, shown.args_digest))
+
     def _refusals(self, events: tuple[Event, ...]) -> None:
         refused = next(event for event in events if event.kind == Kind.ACTION_REJECTED)
         self._say.scene(3, f"The agent was never granted {DENIED!r}: the call was refused before")
         self._say.line(f"   anything ran, and that is on the record: event {refused.seq}, {refused.fault}.")
+        paid, asked_anew = payments(events)
+        self._say.line(
+            f"   A payment needs a person: {PERSON.title()} approved the exact arguments (event {paid.seq})."
+        )
+        self._say.line("   With another amount that approval is worth nothing: asked about it anew,")
+        self._say.line(f"   {PERSON.title()} refused (event {asked_anew.seq}, {asked_anew.error_class}).")
 
     async def _seal(self, log: LogReader, run_id: str, events: tuple[Event, ...]) -> _Files:
         buffer = io.BytesIO()
@@ -175,21 +202,6 @@ class Demo:
         self._say.command('affidavit run "Summarise this project" --model local --workspace .')
         self._say.command(f"affidavit verify {shlex.quote(str(files.record))} --key {key.did_key}={key.hex}")
         self._say.command(f"python -m provetrail {shlex.quote(str(files.record))} {key.hex}")
-
-
-def _words(event: Event) -> tuple[str, str] | None:
-    """Return how the screen shows an event; None for the book-keeping between the steps, which is recorded all the same."""
-    match event.kind:
-        case Kind.SESSION_STARTED:
-            return "asked", event.text
-        case Kind.ASSISTANT:
-            return "agent", event.text
-        case Kind.TOOL_RESULT:
-            return ("refused" if event.is_error else "tool"), event.result.removeprefix("refused: ")
-        case Kind.CONVERGED:
-            return "answer", event.text
-        case _:
-            return None
 
 
 async def run_demo(directory: Path) -> int:

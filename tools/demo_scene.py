@@ -1,6 +1,6 @@
-"""The demo's little world: a ledger, three tools on it, and the script that stands in for a model.
+"""The demo's little world: a ledger, four tools on it, a rule, and the script that stands in for a model.
 
-Only the model is a stand-in. The tools do what they say, and everything around them is the product.
+Only the model, and the person who is asked, are stand-ins. The tools do what they say, and everything around them is the product.
 """
 
 from __future__ import annotations
@@ -15,27 +15,30 @@ from pydantic import BaseModel, ConfigDict
 from affidavit.actors.errors import ToolFailed
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.models.script import ScriptModel
+from affidavit.actors.policy.model import Approval, Grant, Policy
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.actors.toolbox.typed import TypedTool
 
 OBJECTIVE: Final = "Settle the open invoices in the ledger."
-GRANTED: Final = ("read_ledger", "settle_invoice")
+PAYMENT: Final = "pay"
+GRANTED: Final = ("read_ledger", "settle_invoice", PAYMENT)
 DENIED: Final = "wire_transfer"
+PERSON: Final = "ann"
+OWED: Final = Decimal("200.50")
 
 _TURNS: Final = [
     {"text": "First I read the ledger.", "tool_calls": [{"name": "read_ledger"}]},
     {
-        "text": "Two invoices are open.",
+        "text": "Two invoices are open. I settle them, and send the money.",
         "tool_calls": [
             {"name": "settle_invoice", "input": {"invoice": "INV-7", "amount": "120.00"}},
             {"name": "settle_invoice", "input": {"invoice": "INV-9", "amount": "80.50"}},
+            {"name": DENIED, "input": {"to": "ACME", "amount": "200.50"}},
+            {"name": PAYMENT, "input": {"to": "ACME", "amount": "200.50"}},
+            {"name": PAYMENT, "input": {"to": "ACME", "amount": "2005.00"}},
         ],
     },
-    {
-        "text": "Now I send the money.",
-        "tool_calls": [{"name": DENIED, "input": {"to": "ACME", "amount": "200.50"}}],
-    },
-    {"text": "INV-7 and INV-9 are settled; I was not allowed to wire money."},
+    {"text": "INV-7 and INV-9 are settled, and 200.50 was paid to ACME."},
 ]
 
 
@@ -75,6 +78,7 @@ class Ledger:
             [
                 TypedTool("read_ledger", "List the open invoices.", Nothing, self._read, idempotent=True),
                 TypedTool("settle_invoice", "Settle an invoice in full.", Settlement, self._settle),
+                TypedTool(PAYMENT, "Pay somebody from the till.", Transfer, self._pay),
                 TypedTool(DENIED, "Send money to somebody.", Transfer, self._wire),
             ]
         )
@@ -90,6 +94,10 @@ class Ledger:
         del self._open[arguments.invoice]
         return f"{arguments.invoice} settled with {arguments.amount}"
 
+    async def _pay(self, arguments: Transfer) -> str:
+        await trio.lowlevel.checkpoint()
+        return f"{arguments.amount} paid to {arguments.to}"
+
     async def _wire(self, arguments: Transfer) -> str:
         await trio.lowlevel.checkpoint()
         raise ToolFailed("the demo has no bank")
@@ -101,5 +109,18 @@ def model() -> ScriptModel:
 
 
 def goal() -> GoalSpec:
-    """Return the demo's goal, which is granted two of the three tools."""
+    """Return the demo's goal, which is granted three of the four tools."""
     return GoalSpec(OBJECTIVE, tools=GRANTED)
+
+
+def policy() -> Policy:
+    """Return what the operator lays down: a payment needs a person."""
+    rule = Approval(tools=(PAYMENT,), approvers=(PERSON,))
+    return Policy(grant=Grant(tools=GRANTED), approval=(rule,))
+
+
+def opinion(arguments: str) -> tuple[bool, str]:
+    """Return what the person decides about a payment, having read its exact arguments, and why."""
+    if Transfer.model_validate_json(arguments).amount == OWED:
+        return True, "that is what we owe"
+    return False, f"we owe {OWED}"

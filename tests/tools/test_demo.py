@@ -1,6 +1,7 @@
 """The demo: one screen, true in every line, and its files are what it says they are."""
 
 import importlib.util
+import json
 import re
 import shlex
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from affidavit.crypto.event import decode_event
 from affidavit.crypto.failures import VerificationError
 from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.keys import parse_did_key
@@ -56,6 +58,31 @@ def test_viewer_count_is_the_number_of_the_run_events(shown: tuple[str, Path]) -
     verified = verify_record(record, Keyring({key.did_key.encode(): key}))
     assert claimed.groups() == (str(len(verified.events)),) * 2
     assert verified.complete is True
+
+
+def test_the_payment_stands_on_the_record_as_the_screen_tells_it(shown: tuple[str, Path]) -> None:
+    """Asked with the exact arguments, approved by name and then run; with another amount asked anew, refused, and never run."""
+    screen, folder = shown
+    record = next(folder.glob("*.provetrail")).read_bytes()
+    key = parse_did_key(re.search(r"did:key:\w+", screen)[0])  # type: ignore[index]
+    events = [decode_event(row) for row in verify_record(record, Keyring({key.did_key.encode(): key})).events]
+    inputs = {
+        event.payload["toolUseID"]: event.payload["input"] for event in events if event.type == "tool.call"
+    }
+    asked = [event for event in events if event.type == "approval.requested"]
+    amounts = [json.loads(inputs[event.payload["toolUseID"]])["amount"] for event in asked]
+    assert amounts == ["200.50", "2005.00"]
+    assert all(f"for a person: pay {inputs[event.payload['toolUseID']]}" in screen for event in asked)
+    decided = [event for event in events if event.type == "approval.decided"]
+    assert [(event.principal, event.actor, event.payload["decision"]) for event in decided] == [
+        ("ann", "human", "approved"),
+        ("ann", "human", "refused"),
+    ]
+    first, second = (event.payload["call"] for event in asked)
+    admitted = {event.payload["call"]: event for event in events if event.type == "dispatch.start"}
+    assert admitted[first].payload["approval"] == decided[0].seq
+    assert second not in admitted
+    assert "200.50 paid to ACME" in screen
 
 
 def test_printed_verify_command_ends_0(shown: tuple[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
