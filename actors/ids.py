@@ -1,4 +1,4 @@
-"""Run identities: fresh UUIDv7 values, and the rule that a caller's own id must meet. The only user of chance besides salts."""
+"""Run identities: fresh UUIDv7 values, and the rule that a caller's own id must meet. All chance comes from here."""
 
 from __future__ import annotations
 
@@ -35,3 +35,8 @@ def check_run_id(text: str) -> str:
 def new_salt() -> bytes:
     """Return 16 random bytes, so that an event's leaf hash cannot be guessed from its likely content."""
     return secrets.token_bytes(SALT_BYTES)
+
+
+def new_fraction() -> float:
+    """Return a number from 0 up to but not including 1, so that those who wait do not all come back together."""
+    return secrets.randbits(53) / 2**53

@@ -12,7 +12,7 @@ from affidavit.actors.checks_command import command_check
 from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.goal import GoalSpec
-from affidavit.actors.models.port import Model
+from affidavit.actors.models.port import ChosenParameters, Model
 from affidavit.actors.netguard.policy import EgressPolicy
 from affidavit.actors.policy.model import Check as DeclaredCheck
 from affidavit.actors.policy.model import Policy
@@ -91,8 +91,11 @@ class MissionConfig:
         return self.egress if self.policy is None else EgressPolicy(self.policy.egress.allow)
 
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:
-        """Return what session.started says of the configuration: the model's name and one digest for each part."""
-        return {"model": self.model.name, "digests": self.digests(spec)}
+        """Return what session.started says of the configuration: the model, its chosen parameters, one digest for each part."""
+        said: dict[str, object] = {"model": self.model.name, "digests": self.digests(spec)}
+        if isinstance(self.model, ChosenParameters) and self.model.parameters:
+            said["parameters"] = dict(self.model.parameters)
+        return said
 
     def digests(self, spec: GoalSpec) -> dict[str, bytes]:
         """Return the SHA-256 digests of model, tools, policy and configuration."""

@@ -8,6 +8,7 @@ from typing import final
 import trio
 
 from affidavit.actors.amounts import Amounts
+from affidavit.actors.backoff import wait_before
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial
 from affidavit.actors.dispatch import Dispatcher, Done, Permit
@@ -68,7 +69,6 @@ class ModelStep:
             TurnFailed: The turn was refused or failed for good.
             LogError: It could not be recorded.
         """
-        wait = self._config.backoff_seconds
         for attempt in range(1, self._config.attempts + 1):
             done = await self._ask()
             error = done.value
@@ -77,8 +77,8 @@ class ModelStep:
             if error.fault != FaultClass.TRANSIENT or attempt == self._config.attempts:
                 tried = f" (tried {attempt} times)" if attempt > 1 else ""
                 raise TurnFailed(f"the model could not be asked: {words_of(error)}{tried}", error.fault)
+            wait = wait_before(attempt + 1, self._config.backoff_seconds, error.retry_after)
             await self._config.clock.sleep(wait)
-            wait *= 2
 
     async def _ask(self) -> Done[ModelError | None]:
         request = self._request()

@@ -8,6 +8,7 @@ import pytest
 import trio
 import trio.testing
 
+from affidavit.actors import backoff
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.deciders.port import MODEL_ACTION
 from affidavit.actors.errors import ModelError
@@ -65,17 +66,18 @@ async def test_a_run_that_only_answers_converges_with_the_answer(
 
 
 async def test_a_turn_is_announced_once_however_often_it_is_tried(
-    autojump_clock: trio.testing.MockClock,
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Transient errors: each attempt is a call of its own on the record, the turn is announced once, waits double."""
+    monkeypatch.setattr(backoff, "new_fraction", lambda: 0.5)
     clock = ListeningClock()
     model = script({"text": "At last.", "error": {"message": "overloaded", "code": "busy", "times": 2}})
-    run = await run_to_end(MemoryLog(), MissionConfig(model, clock=clock, attempts=3, backoff_seconds=0.7))
+    run = await run_to_end(MemoryLog(), MissionConfig(model, clock=clock, attempts=3, backoff_seconds=1.0))
     assert run.answer == "At last."
     assert len(run.of(Kind.TURN_STARTED)) == 1
     assert [e.fault for e in run.of(Kind.ACTION_COMPLETED)] == ["busy", "busy", ""]
     assert [e.error_class for e in run.of(Kind.ACTION_COMPLETED)] == [FaultClass.TRANSIENT] * 2 + [""]
-    assert [wait for wait in clock.waits if wait in {0.7, 1.4, 2.8}] == [0.7, 1.4]
+    assert [wait for wait in clock.waits if wait in {0.75, 1.5, 3.0}] == [0.75, 1.5]
 
 
 async def test_transient_errors_without_end_stall_with_their_reason(

@@ -16,12 +16,6 @@ from tests.actors.models.asking import ASK, HELLO, KEY, answer, failure, opened
 from tests.actors.models.endpoints import Piece, delta, head, plain, serve, sse
 
 
-@pytest.fixture
-def patient_clock() -> trio.testing.MockClock:
-    """A clock that jumps only once the sockets, which are real, have nothing more to say."""
-    return trio.testing.MockClock(autojump_threshold=0.1)
-
-
 async def test_a_stream_left_open_after_its_end_is_not_waited_for(
     patient_clock: trio.testing.MockClock,
 ) -> None:

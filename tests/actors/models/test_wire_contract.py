@@ -20,12 +20,6 @@ CALLS = (("call_1", "look", '{"path": "ü", "n": 1.10}'), ("call_2", "look", "{}
 dialects = pytest.mark.parametrize("dialect", BOTH, ids=lambda dialect: dialect.name)
 
 
-@pytest.fixture
-def patient_clock() -> trio.testing.MockClock:
-    """A clock that jumps only once the sockets, which are real, have nothing more to say."""
-    return trio.testing.MockClock(autojump_threshold=0.1)
-
-
 def body(dialect: Dialect) -> bytes:
     """An answer with words and calls."""
     return "".join(dialect.events(WORDS, CALLS)).encode()
