@@ -126,10 +126,13 @@ class SessionRulings:
                 f"the policy holds no key of {decision.principal} to check a signature with",
             )
         try:
-            require_statement(
-                verify_approval(decision.statement, _keyring(key)),
-                statement_of(self._record.stream.id, approval, decision),
-            )
+            verified = verify_approval(decision.statement, Keyring())
+            if key is not None and verified.kid != VerifyingKey(key).did_key.encode():
+                raise ApprovalRefused(
+                    "signature_invalid",
+                    f"the signature on call {decision.call} is not by {decision.principal}'s key",
+                )
+            require_statement(verified, statement_of(self._record.stream.id, approval, decision))
         except (VerificationError, ProducerError) as error:
             raise ApprovalRefused(
                 "signature_invalid",
@@ -150,11 +153,3 @@ def statement_of(run_id: str, approval: Approval, decision: Decision) -> Approva
         request=approval.requested,
         expires=approval.expires,
     )
-
-
-def _keyring(key: bytes | None) -> Keyring:
-    """Return the one key that a signature must be by; without it, the signature need only hold under the key that it names."""
-    keyring = Keyring()
-    if key is not None:
-        keyring.add_any_kid(VerifyingKey(key))
-    return keyring

@@ -107,6 +107,11 @@ class CodedError(AffidavitError):
         self.expected: Final = expected
         self.actual: Final = actual
 
+    @property
+    def tier(self) -> Tier | None:
+        """The tier whose check raised it; that of its code, unless a subclass knows better."""
+        return self.code.tier
+
     def __str__(self) -> str:
         """Return the code, then the detail."""
         return f"{self.code}: {self.detail}"

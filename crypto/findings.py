@@ -20,6 +20,11 @@ class FindingKind(StrEnum):
     CONTRADICTING_CHECKS = "contradicting_checks"
     OPEN_CALL = "open_call"
     NOT_JUDGED = "schema_version_not_judged"
+    APPROVAL_ABSENT = "approval_not_on_record"
+    APPROVAL_NOT_GIVEN = "approval_not_given"
+    APPROVAL_OTHER_ARGS = "approval_for_other_arguments"
+    APPROVAL_UNSIGNED = "approval_unsigned"
+    APPROVAL_NOT_FOLLOWED = "approval_not_followed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ def verify_record(
         found.findings,
         found.complete,
         found.not_checked,
+        found.approvals,
         events=tuple(events),
     )
 

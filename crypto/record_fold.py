@@ -7,6 +7,7 @@ an event is held back until the container, the signature and the size have been 
 from collections.abc import Sequence
 from typing import final
 
+from affidavit.crypto.approval_fold import ApprovalFold
 from affidavit.crypto.chain import ChainFold, VerifiedEvents
 from affidavit.crypto.checkpoint import VerifiedCheckpoint, open_checkpoint
 from affidavit.crypto.completeness import CompletenessFold
@@ -30,12 +31,13 @@ class RecordFold:
         fault: The first fault of an event; None while there is none. Nothing after it counts.
     """
 
-    __slots__ = ("_chain", "_frontier", "_last", "_reach", "_rules", "_tier", "count", "fault")
+    __slots__ = ("_approvals", "_chain", "_frontier", "_last", "_reach", "_rules", "_tier", "count", "fault")
 
     def __init__(self, tier: Tier = Tier.L4) -> None:
         self._tier = tier
         self._chain = ChainFold()
         self._rules = GovernanceFold()
+        self._approvals = ApprovalFold()
         self._reach = CompletenessFold()
         self._frontier = Frontier()
         self._last: bytes | None = None
@@ -69,6 +71,7 @@ class RecordFold:
         self._reach.join(part.reach)
         for step in part.steps:
             self._rules.take(step)
+        self._approvals.join(part.notes, part.steps)
 
     def root(self) -> bytes:
         """Return the root over the events taken."""
@@ -88,6 +91,7 @@ class RecordFold:
             raise self.fault
         require_root(self.root(), opened)
         governance = self._rules.finish() if self._tier >= Tier.L4 else None
+        approvals, noticed = self._approvals.finish(keyring)
         structure = self._chain.finish()
         return VerifiedRun(
             chain=structure,
@@ -100,9 +104,11 @@ class RecordFold:
                 *structure.findings,
                 *_signer_findings(opened, structure, keyring),
                 *(governance.findings if governance else ()),
+                *noticed,
             ),
             complete=self._reach.finish(),
             not_checked=not_checked(opened, self._tier),
+            approvals=approvals if governance else None,
         )
 
 

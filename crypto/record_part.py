@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import final
 
 from affidavit.crypto import cbor
+from affidavit.crypto.approval_notes import ApprovalNote, read_note
 from affidavit.crypto.byte_source import ByteSource, Read
 from affidavit.crypto.chain import ChainFold, ChainPart
 from affidavit.crypto.completeness import CompletenessFold
@@ -67,6 +68,7 @@ class Part:
         steps: What L4 has to judge.
         reach: What completeness is told from.
         fault: Why the event after them is refused; None while none is.
+        notes: What its events say about approvals.
     """
 
     index: int
@@ -76,6 +78,7 @@ class Part:
     steps: tuple[Step, ...]
     reach: tuple[str, bool]
     fault: VerificationError | None
+    notes: tuple[ApprovalNote, ...] = ()
 
 
 @final
@@ -87,7 +90,7 @@ class PartFold:
         fault: Why the event after them is refused; None while none is.
     """
 
-    __slots__ = ("_chain", "_checks", "_index", "_leaves", "_reach", "_steps", "count", "fault")
+    __slots__ = ("_chain", "_checks", "_index", "_leaves", "_notes", "_reach", "_steps", "count", "fault")
 
     def __init__(self, checks: Checks, index: int) -> None:
         """Begin a part whose first event is at a zero-based index."""
@@ -99,6 +102,7 @@ class PartFold:
         self._reach = CompletenessFold()
         self._leaves: list[bytes] = []
         self._steps: list[Step] = []
+        self._notes: list[ApprovalNote] = []
         self.fault: VerificationError | None = None
         self.count = 0
 
@@ -146,6 +150,7 @@ class PartFold:
             tuple(self._steps),
             self._reach.part(),
             self.fault,
+            tuple(self._notes),
         )
 
     def _read(self, events: Sequence[bytes]) -> None:
@@ -153,9 +158,14 @@ class PartFold:
         for index, data in enumerate(events, self._index + self.count):
             fields = chain.add(data)
             reach.add(fields["type"])
-            step = read_step(fields, index) if judged else None
+            if not judged:
+                continue
+            step = read_step(fields, index)
             if step is not None:
                 keep(step)
+            note = read_note(fields, index)
+            if note is not None:
+                self._notes.append(note)
 
 
 def parts_of(read: Read, where: EventRange, checks: Checks) -> Iterator[Part]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from affidavit.crypto.approval_fold import ShownApprovals
 from affidavit.crypto.chain import VerifiedEvents
 from affidavit.crypto.checkpoint import Checkpoint, VerifiedCheckpoint
 from affidavit.crypto.failures import Tier
@@ -32,6 +33,7 @@ class VerifiedRun:
         findings: What was noticed without refusing.
         complete: Whether the record reaches the end of its run; None in a foreign vocabulary.
         not_checked: What this verification does not show, in plain words.
+        approvals: What people decided, and who signed for it; None below L4.
     """
 
     chain: VerifiedEvents
@@ -43,6 +45,7 @@ class VerifiedRun:
     findings: tuple[Finding, ...]
     complete: bool | None
     not_checked: tuple[str, ...]
+    approvals: ShownApprovals | None
 
 
 @dataclass(frozen=True, slots=True)

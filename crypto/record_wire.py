@@ -6,6 +6,7 @@ Both run the same version on the same machine, and the one started the other: th
 from typing import Any
 
 from affidavit.crypto import cbor
+from affidavit.crypto.approval_notes import pack_notes, unpack_notes
 from affidavit.crypto.chain import ChainPart
 from affidavit.crypto.failures import FailureCode, VerificationError
 from affidavit.crypto.findings import Finding, FindingKind
@@ -24,6 +25,7 @@ def encode_part(part: Part) -> bytes:
             pack_steps(part.steps, part.index),
             list(part.reach),
             None if part.fault is None else _fault(part.fault),
+            pack_notes(part.notes, part.index),
         ]
     )
 
@@ -35,7 +37,7 @@ def decode_part(data: bytes) -> Part:
         ValueError: It made no such bytes.
     """
     try:
-        index, count, root, chain, steps, reach, fault = cbor.decode(data)
+        index, count, root, chain, steps, reach, fault, notes = cbor.decode(data)
         return Part(
             index,
             count,
@@ -44,6 +46,7 @@ def decode_part(data: bytes) -> Part:
             tuple(unpack_steps(steps, index)),
             (reach[0], reach[1]),
             None if fault is None else _read_fault(*fault),
+            unpack_notes(notes, index),
         )
     except (TypeError, ValueError, IndexError, VerificationError) as error:
         raise ValueError("this is no part of a record") from error

@@ -13,6 +13,7 @@ from affidavit.crypto.failures import Tier
 from affidavit.crypto.findings import Finding, FindingKind
 from affidavit.crypto.governance import Governance
 from affidavit.crypto.keyring import Trust
+from affidavit.tools._verify_approvals import approval_rows, approvals_json
 from affidavit.tools._verify_input import Kind
 from affidavit.tools._verify_verdict import Verdict
 
@@ -75,6 +76,7 @@ def as_json(verdict: Verdict) -> str:
             "complete": verdict.complete,
             "before": None if verdict.before is None else asdict(verdict.before),
             "governance": _governance_json(verdict.governance),
+            "approvals": approvals_json(verdict.approvals),
             "findings": [_finding_json(finding) for finding in verdict.findings],
             "not_checked": list(verdict.not_checked),
         }
@@ -123,6 +125,8 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     yield from (f"  {line}" for line in _tier_lines(verdict))
     if verdict.kind is Kind.RUN:
         yield f"  complete     {_COMPLETE[verdict.complete]}"
+    for label, words in approval_rows(verdict.approvals) if verdict.approvals else ():
+        yield from _row(label, words)
     for finding in verdict.findings:
         yield from _row("finding", _finding_text(finding))
     yield from _gaps(verdict)

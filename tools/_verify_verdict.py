@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from affidavit.crypto.approval_fold import ShownApprovals
 from affidavit.crypto.chain import verify_events
 from affidavit.crypto.checkpoint import VerifiedCheckpoint, verify_checkpoint
 from affidavit.crypto.consistency_proof import verify_consistency
@@ -56,6 +57,7 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[str, ...] = ()
     governance: Governance | None = None
+    approvals: ShownApprovals | None = None
     before: Earlier | None = None
     proved: str | None = None
 
@@ -118,7 +120,7 @@ def _rejected(file: str | list[str] | None, kind: Kind, error: VerificationError
         file,
         kind,
         "reject",
-        tier=error.code.tier,
+        tier=error.tier,
         failure_code=error.code,
         detail=error.detail,
         index=error.index,
@@ -154,6 +156,7 @@ def _run(artifact: Artifact, asked: Asked) -> Verdict:
         findings=found.findings,
         not_checked=found.not_checked,
         governance=found.governance,
+        approvals=found.approvals,
     )
 
 

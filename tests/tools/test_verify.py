@@ -29,6 +29,7 @@ JSON_NAMES = [
         "complete",
         "before",
         "governance",
+        "approvals",
         "findings",
         "not_checked",
     ),
@@ -136,6 +137,15 @@ def test_json_of_a_sealed_run(command: Command) -> None:
             "interrupted": 0,
             "outcomes_claimed": 0,
             "not_judged": 0,
+        },
+        "approvals": {
+            "approved": 0,
+            "refused": 0,
+            "expired": 0,
+            "signed": 0,
+            "unsigned": 0,
+            "unchecked": 0,
+            "signers": [],
         },
         "findings": [
             {
