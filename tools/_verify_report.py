@@ -27,6 +27,10 @@ _COMPLETE: Final = {
     False: "NO: this record stops before the run ended",
     None: "unknown: its events are not of a vocabulary that says so",
 }
+_GAPLESS: Final = {
+    True: "yes: the events are numbered from 1 without a gap",
+    False: "NO: numbers are missing; the record is a window of a longer stream",
+}
 _WHAT: Final = {
     Kind.EVENTS: "events without a signature",
     Kind.RUN: "a sealed run",
@@ -74,6 +78,7 @@ def as_json(verdict: Verdict) -> str:
             "key_name": verdict.key_name,
             "origin": verdict.origin,
             "complete": verdict.complete,
+            "gapless": verdict.gapless,
             "before": None if verdict.before is None else asdict(verdict.before),
             "governance": _governance_json(verdict.governance),
             "approvals": approvals_json(verdict.approvals),
@@ -125,6 +130,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     yield from (f"  {line}" for line in _tier_lines(verdict))
     if verdict.kind is Kind.RUN:
         yield f"  complete     {_COMPLETE[verdict.complete]}"
+        yield f"  gapless      {_GAPLESS[verdict.gapless or False]}"
     for label, words in approval_rows(verdict.approvals) if verdict.approvals else ():
         yield from _row(label, words)
     for finding in verdict.findings:
@@ -206,7 +212,8 @@ def _tier_lines(verdict: Verdict) -> Iterator[str]:
 
 def governance_summary(found: Governance) -> str:
     """Return what L4 found in one line: never a bare tier."""
-    text = f"{found.admitted} admitted, {found.refused} refused, {found.outcomes_claimed} outcomes claimed"
+    text = f"{found.admitted} admitted, {found.completed} completed, {found.refused} refused"
+    text += f", {found.outcomes_claimed} outcomes claimed"
     if found.interrupted:
         text += f", {found.interrupted} interrupted"
     return text + (f", {found.not_judged} events not judged" if found.not_judged else "")

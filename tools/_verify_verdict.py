@@ -10,7 +10,7 @@ from affidavit.crypto.checkpoint import VerifiedCheckpoint, verify_checkpoint
 from affidavit.crypto.consistency_proof import verify_consistency
 from affidavit.crypto.event_proof import verify_event_proof
 from affidavit.crypto.failures import FailureCode, Tier, VerificationError
-from affidavit.crypto.findings import Finding
+from affidavit.crypto.findings import Finding, FindingKind
 from affidavit.crypto.governance import Governance
 from affidavit.crypto.keyring import Keyring, Trust, show_kid
 from affidavit.crypto.record_verdict import THE_WORLD, UNTIMED, WENT_ON, WHOSE_KEY
@@ -54,6 +54,7 @@ class Verdict:
     key_name: str | None = None
     origin: str | None = None
     complete: bool | None = None
+    gapless: bool | None = None
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[str, ...] = ()
     governance: Governance | None = None
@@ -153,6 +154,7 @@ def _run(artifact: Artifact, asked: Asked) -> Verdict:
         key_name=None if kid is None else _name_of(kid, asked.keyring),
         origin=signed.origin if signed else None,
         complete=found.complete,
+        gapless=all(finding.kind is not FindingKind.SEQ_GAP for finding in found.findings),
         findings=found.findings,
         not_checked=found.not_checked,
         governance=found.governance,

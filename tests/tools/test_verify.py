@@ -27,6 +27,7 @@ JSON_NAMES = [
         "key_name",
         "origin",
         "complete",
+        "gapless",
         "before",
         "governance",
         "approvals",
@@ -129,6 +130,7 @@ def test_json_of_a_sealed_run(command: Command) -> None:
         "key_name": None,
         "origin": "run/sample",
         "complete": True,
+        "gapless": True,
         "before": None,
         "governance": {
             "admitted": 1,
@@ -234,7 +236,7 @@ def test_text_says_what_was_checked_tier_by_tier(command: Command) -> None:
     assert lines[1].startswith("file ")
     assert "L1 ok: every event is canonical, of one stream, in order" in lines
     assert "L2 ok: the signature holds, and the 4 events rebuild the signed root" in lines
-    assert "L4: 1 admitted, 1 refused, 0 outcomes claimed, 1 interrupted" in lines
+    assert "L4: 1 admitted, 1 completed, 1 refused, 0 outcomes claimed, 1 interrupted" in lines
     assert "complete     NO: this record stops before the run ended" in lines
     assert f"key id       {KID.decode()}" in lines
     assert any(re.fullmatch("root +[0-9a-f]{64}", line) for line in lines)
@@ -322,6 +324,7 @@ def test_events_are_checked_together_as_one_stream(command: Command) -> None:
 def test_findings_are_printed(command: Command) -> None:
     """What is odd but allowed stands in the text, with where it is."""
     assert command.run(KEY_ARGUMENT, command.file(sealed(CARRIED[2:]))) == 0
+    assert "  gapless      NO: numbers are missing" in command.out
     assert "finding      seq leaves a gap: the record is a window of its stream (seq 3)" in command.out
 
 
