@@ -47,7 +47,7 @@ Out: TypeAlias = Annotated[
     Parameter(
         name="--out",
         help="The file to write, or - for standard output.",
-        allow_leading_hyphen=True,  # for the lone - alone; `hand_over` refuses the rest
+        allow_leading_hyphen=True,  # for the lone - alone; `handing_over` refuses the rest
         show_default=False,
     ),
 ]
