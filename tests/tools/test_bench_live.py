@@ -46,8 +46,10 @@ def test_fanout_has_its_figures(quick: None, capsys: pytest.CaptureFixture[str])
 
 
 def test_session_has_its_figures(quick: None, capsys: pytest.CaptureFixture[str]) -> None:
-    """Memory, share of a core, and cost of a start."""
-    assert set(measured(capsys, "session")["ratios"]) == {
+    """Memory, share of a core with either kind of runtime, and cost of a start."""
+    said = measured(capsys, "session")
+    assert "asked_cpu_share" in said["figures"]
+    assert set(said["ratios"]) == {
         "kib_per_idle",
         "idle_cpu_share",
         "start_vs_nursery",

@@ -1,7 +1,7 @@
 """Sessions that wait: what one costs in memory, in time to start, and what a thousand of them take of a core.
 
 An idle session is open and owns its run, and nothing was asked of it. A waiting one has a goal whose model has not answered, and
-a reader that has seen everything.
+a reader that has seen everything; it is measured with our runtime, which tells of changes, and with one that has to be asked.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final, final
@@ -18,11 +19,13 @@ import trio.testing
 
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.clock import SystemClock
-from affidavit.actors.goal import GoalSpec
+from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import ModelReply, ModelRequest
-from affidavit.actors.runtime import GoalRuntime, MissionExecutor, open_runtime
+from affidavit.actors.reporter import Reporter
+from affidavit.actors.runtime import MissionExecutor, open_runtime
+from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.session import open_session
 from affidavit.actors.timer import Timer, open_timer
 from affidavit.tools.bench.figures import Figures, alternate
@@ -48,6 +51,30 @@ class _SilentModel:
         raise AssertionError
 
 
+@final
+class _AskedRuntime:
+    """A runtime of somebody else's, whose goals never end, and which does not tell of changes."""
+
+    def __init__(self) -> None:
+        self._status = GoalStatus(Phase.RUNNING)
+
+    def describe(self, spec: GoalSpec) -> Mapping[str, object]:
+        return {}
+
+    async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
+        await trio.lowlevel.checkpoint()
+        return GoalKey(spec.name)
+
+    async def resume(self, key: GoalKey, reporter: Reporter) -> None:
+        await trio.lowlevel.checkpoint()
+
+    async def status(self, key: GoalKey) -> GoalStatus:
+        return self._status
+
+    async def stop(self, key: GoalKey, *, fault: str) -> None:
+        await trio.lowlevel.checkpoint()
+
+
 def resident_bytes() -> int:
     """Return how much memory of this process is resident."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE
@@ -69,7 +96,7 @@ class _Many:
             await trio.sleep_forever()
 
     async def waiting(  # noqa: ASYNC114  # as above
-        self, number: int, runtime: GoalRuntime, *, task_status: trio.TaskStatus[None]
+        self, number: int, runtime: Runtime, *, task_status: trio.TaskStatus[None]
     ) -> None:
         async with open_session(self._log, self._bus, id=f"run-{number}", timer=self._timer) as session:
             await session.submit(runtime, GoalSpec("settle the ledger"))
@@ -97,14 +124,29 @@ async def _measure(idle: int, waiting: int) -> Figures:
         kib = (resident_bytes() - before) / idle / 1024
         for number in range(waiting):
             await nursery.start(many.waiting, number, runtime)
-        await trio.testing.wait_all_tasks_blocked()
-        # So that the start is not counted.
-        await trio.sleep(_SETTLE)
-        cpu, began = time.process_time(), time.perf_counter()
-        await trio.sleep(_SECONDS)
-        share = (time.process_time() - cpu) / (time.perf_counter() - began)
+        share = await _share_of_a_core()
         nursery.cancel_scope.cancel(reason="all was measured")
     return Figures(ratios={"kib_per_idle": kib, "idle_cpu_share": share})
+
+
+async def _measure_asked(waiting: int) -> float:
+    log = MemoryLog()
+    async with open_timer(log, SystemClock()) as timer, trio.open_nursery() as nursery:
+        many, runtime = _Many(timer, log, nursery), _AskedRuntime()
+        for number in range(waiting):
+            await nursery.start(many.waiting, number, runtime)
+        share = await _share_of_a_core()
+        nursery.cancel_scope.cancel(reason="all was measured")
+    return share
+
+
+async def _share_of_a_core() -> float:
+    await trio.testing.wait_all_tasks_blocked()
+    # So that the start is not counted.
+    await trio.sleep(_SETTLE)
+    cpu, began = time.process_time(), time.perf_counter()
+    await trio.sleep(_SECONDS)
+    return (time.process_time() - cpu) / (time.perf_counter() - began)
 
 
 async def _sessions(starts: int) -> float:
@@ -135,7 +177,9 @@ def run(events: int | None = None) -> Figures:
     Args:
         events: How many idle sessions there are, and a tenth as many that wait.
     """
-    found = trio.run(_measure, events or IDLE, max((events or IDLE) * WAITING // IDLE, 1))
+    waiting = max((events or IDLE) * WAITING // IDLE, 1)
+    found = trio.run(_measure, events or IDLE, waiting)
+    found.figures["asked_cpu_share"] = trio.run(_measure_asked, waiting)
     ratio, ours, bare = alternate(
         partial(trio.run, _sessions, _STARTS), partial(trio.run, _nurseries, _STARTS)
     )
