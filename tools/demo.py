@@ -25,7 +25,7 @@ from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.record import VerifiedRecord, verify_record
 from affidavit.tools.demo_attacks import attacks
 from affidavit.tools.demo_scene import DENIED, PERSON, Ledger, goal, model, opinion, policy
-from affidavit.tools.demo_words import payments, words
+from affidavit.tools.demo_words import egress, payments, words
 from affidavit.tools.painter import Painter
 from affidavit.tools.store_place import store_file
 
@@ -124,6 +124,9 @@ class Demo:
         refused = next(event for event in events if event.kind == Kind.ACTION_REJECTED)
         self._say.scene(3, f"The agent was never granted {DENIED!r}: the call was refused before")
         self._say.line(f"   anything ran, and that is on the record: event {refused.seq}, {refused.fault}.")
+        blocked = egress(events)
+        self._say.line("   Then it tried the address where clouds hand out credentials: blocked")
+        self._say.line(f"   before any connection was made, and recorded: event {blocked.seq}.")
         paid, asked_anew = payments(events)
         self._say.line(
             f"   A payment needs a person: {PERSON.title()} approved the exact arguments (event {paid.seq})."

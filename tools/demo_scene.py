@@ -1,4 +1,4 @@
-"""The demo's little world: a ledger, four tools on it, a rule, and the script that stands in for a model.
+"""The demo's little world: a ledger, five tools on it, a rule, and the script that stands in for a model.
 
 Only the model, and the person who is asked, are stand-ins. The tools do what they say, and everything around them is the product.
 """
@@ -16,12 +16,14 @@ from affidavit.actors.errors import ToolFailed
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.models.script import ScriptModel
 from affidavit.actors.policy.model import Approval, Grant, Policy
+from affidavit.actors.toolbox.http_fetch import http_fetch
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.actors.toolbox.typed import TypedTool
 
 OBJECTIVE: Final = "Settle the open invoices in the ledger."
 PAYMENT: Final = "pay"
-GRANTED: Final = ("read_ledger", "settle_invoice", PAYMENT)
+FETCH: Final = "http_fetch"
+GRANTED: Final = ("read_ledger", "settle_invoice", PAYMENT, FETCH)
 DENIED: Final = "wire_transfer"
 PERSON: Final = "ann"
 OWED: Final = Decimal("200.50")
@@ -34,6 +36,7 @@ _TURNS: Final = [
             {"name": "settle_invoice", "input": {"invoice": "INV-7", "amount": "120.00"}},
             {"name": "settle_invoice", "input": {"invoice": "INV-9", "amount": "80.50"}},
             {"name": DENIED, "input": {"to": "ACME", "amount": "200.50"}},
+            {"name": FETCH, "input": {"url": "http://169.254.169.254/latest/meta-data"}},
             {"name": PAYMENT, "input": {"to": "ACME", "amount": "200.50"}},
             {"name": PAYMENT, "input": {"to": "ACME", "amount": "2005.00"}},
         ],
@@ -80,6 +83,7 @@ class Ledger:
                 TypedTool("settle_invoice", "Settle an invoice in full.", Settlement, self._settle),
                 TypedTool(PAYMENT, "Pay somebody from the till.", Transfer, self._pay),
                 TypedTool(DENIED, "Send money to somebody.", Transfer, self._wire),
+                http_fetch(),
             ]
         )
 
@@ -109,12 +113,12 @@ def model() -> ScriptModel:
 
 
 def goal() -> GoalSpec:
-    """Return the demo's goal, which is granted three of the four tools."""
+    """Return the demo's goal, which is granted four of the five tools."""
     return GoalSpec(OBJECTIVE, tools=GRANTED)
 
 
 def policy() -> Policy:
-    """Return what the operator lays down: a payment needs a person."""
+    """Return what the operator lays down: a payment needs a person, and nothing may be connected to."""
     rule = Approval(tools=(PAYMENT,), approvers=(PERSON,))
     return Policy(grant=Grant(tools=GRANTED), approval=(rule,))
 

@@ -22,6 +22,14 @@ def payments(events: tuple[Event, ...]) -> tuple[Event, Event]:
     return approved, rejected[-1]
 
 
+def egress(events: tuple[Event, ...]) -> Event:
+    """Return the one decision about a connection, having checked that it was refused."""
+    (decision,) = (event for event in events if event.kind == Kind.EGRESS_DECISION)
+    if decision.allowed:
+        raise AffidavitError("the connection was not refused")
+    return decision
+
+
 def words(event: Event, inputs: Mapping[str, str]) -> tuple[str, str] | None:
     """Return how the screen shows an event; None for the book-keeping between the steps, which is recorded all the same."""
     match event.kind:

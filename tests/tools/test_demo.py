@@ -85,6 +85,17 @@ def test_the_payment_stands_on_the_record_as_the_screen_tells_it(shown: tuple[st
     assert "200.50 paid to ACME" in screen
 
 
+def test_the_blocked_connection_stands_on_the_record_as_the_screen_tells_it(shown: tuple[str, Path]) -> None:
+    """The one connection that was asked for was refused, and the screen names the event that says so."""
+    screen, folder = shown
+    record = next(folder.glob("*.provetrail")).read_bytes()
+    key = parse_did_key(re.search(r"did:key:\w+", screen)[0])  # type: ignore[index]
+    events = [decode_event(row) for row in verify_record(record, Keyring({key.did_key.encode(): key})).events]
+    (decision,) = (event for event in events if event.type == "net.egress")
+    assert (decision.payload["host"], decision.payload["allowed"]) == ("169.254.169.254", False)
+    assert f"before any connection was made, and recorded: event {decision.seq}." in screen
+
+
 def test_printed_verify_command_ends_0(shown: tuple[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     """The verify line can be copied as it stands: it accepts the record with the printed key."""
     command = next(line for line in _commands(shown[0]) if line.startswith("affidavit verify"))
