@@ -9,14 +9,20 @@ from collections.abc import Iterable
 from typing import final
 
 from affidavit.actors.conversation import Conversation
+from affidavit.actors.deltas import Show
 from affidavit.actors.events import Event
-from affidavit.actors.reporter import AttentiveReporter, Reporter
+from affidavit.actors.reporter import AttentiveReporter, Reporter, ShowingReporter
 from affidavit.actors.run_book import RunBook
 
 
 @final
 class MissionLedger:
-    """Joins a conversation to the reporter that extends it."""
+    """Joins a conversation to the reporter that extends it.
+
+    Attributes:
+        conversation: The conversation.
+        show: Takes the model's answers in the making; None where nobody can watch.
+    """
 
     def __init__(self, conversation: Conversation, reporter: Reporter) -> None:
         """Take up a conversation where it stands."""
@@ -24,6 +30,7 @@ class MissionLedger:
         self._reporter = reporter
         # Asked once: to look a protocol up costs more than most of what is done with it.
         self._attentive = reporter if isinstance(reporter, AttentiveReporter) else None
+        self.show: Show | None = reporter.show if isinstance(reporter, ShowingReporter) else None
 
     @property
     def book(self) -> RunBook:

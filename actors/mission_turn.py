@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import final
 
 import trio
@@ -11,6 +12,7 @@ from affidavit.actors.amounts import Amounts
 from affidavit.actors.backoff import wait_before
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial
+from affidavit.actors.deltas import LiveFeed
 from affidavit.actors.dispatch import Dispatcher, Done, Permit
 from affidavit.actors.errors import ModelError
 from affidavit.actors.events import Event, FaultClass, Kind, Trust, Usage
@@ -98,10 +100,15 @@ class ModelStep:
         )
 
         async def work(permit: Permit) -> Done[ModelError | None]:
+            show, secrets = self._ledger.show, self._config.secrets
+            live = LiveFeed(show, secrets, turn=turn, call=permit.call) if show is not None else None
+            watched = replace(request, on_delta=live.take) if live is not None else request
             try:
-                reply = await self._generate(request, permit.seconds)
+                reply = await self._generate(watched, permit.seconds)
             except ModelError as error:
                 return Done(error, error_class=error.fault, error_code=fit(error.code, MAX_NAME)[0])
+            if live is not None:
+                live.end()
             usage = sound_usage(reply.usage)
             events = reply_events(reply, conversation, self._config.text_limit, self._config.secrets)
             return Done(None, events=events, used=self._charged(usage) if usage else reserve)

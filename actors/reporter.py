@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from affidavit.actors.deltas import LiveText
 from affidavit.actors.events import Event
 
 
@@ -38,4 +39,13 @@ class AttentiveReporter(Protocol):
         Raises:
             LogError: It could not be recorded.
         """
+        ...
+
+
+@runtime_checkable
+class ShowingReporter(Protocol):
+    """What a reporter may offer beside: to show an answer in the making. A session's reporter does."""
+
+    def show(self, piece: LiveText) -> None:
+        """Hand a piece on to whoever watches. Neither waits nor raises; nothing is recorded."""
         ...

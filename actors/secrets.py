@@ -123,6 +123,8 @@ class StreamScrubber:
         """Begin a text."""
         self._secrets = secrets
         self._held = ""
+        self._longest = max(map(len, secrets.forms), default=1) - 1
+        self._starts = frozenset(form[0] for form in secrets.forms)
 
     def feed(self, piece: str) -> str:
         """Return what is certain by now."""
@@ -138,9 +140,9 @@ class StreamScrubber:
 
     def _possible_start(self, text: str) -> int:
         """Return where the longest ending of the text begins that some form begins with."""
-        longest = max(map(len, self._secrets.forms), default=1) - 1
-        for at in range(max(0, len(text) - longest), len(text)):
-            if any(form.startswith(text[at:]) for form in self._secrets.forms):
+        for at in range(max(0, len(text) - self._longest), len(text)):
+            # Most letters begin no form, and that is told at once.
+            if text[at] in self._starts and any(form.startswith(text[at:]) for form in self._secrets.forms):
                 return at
         return len(text)
 

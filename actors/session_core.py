@@ -12,6 +12,7 @@ from typing import TypeVar, final
 
 from affidavit.actors.approvals import Decision
 from affidavit.actors.clock import Clock
+from affidavit.actors.deltas import LiveTexts
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import TERMINAL_KINDS, Event
 from affidavit.actors.logs.port import Log
@@ -52,6 +53,7 @@ class SessionCore:
         ends: Ends or parks it.
         rulings: What people decide about it.
         inbox: What others ask of it.
+        live: Its answers in the making.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class SessionCore:
         self.ends = SessionEnds(self.record, self.seals)
         self.rulings = SessionRulings(self.record, clock)
         self.inbox = SessionInbox(log, state, clock, stream.id, self)
+        self.live = LiveTexts()
         self._watch = SessionWatch(self.record, self.inbox, self.wake, timer)
         self._mailbox = Mailbox[Command](f"the session of run {stream.id}")
         self._start = start
@@ -139,6 +142,7 @@ class SessionCore:
         """Record nothing more: the run's ownership is about to end."""
         self.record.close()
         self._closed = True
+        self.live.close()
         self._watch.close()
         self.seals.close()
         if not self._is_running:

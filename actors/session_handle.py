@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
 from typing import Final, final
 
 import trio
 
 from affidavit.actors.approvals import Approval, Decision
+from affidavit.actors.deltas import LiveReader
 from affidavit.actors.events import Event
 from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.projection import Projection
@@ -30,7 +31,7 @@ class Session:
         """Use `open_session`."""
         self._core = core
         self._readers = readers
-        self._reporter: Final = SessionReporter(core.record, core.attend_if_asked)
+        self._reporter: Final = SessionReporter(core.record, core.attend_if_asked, core.live.show)
 
     @property
     def id(self) -> str:
@@ -107,6 +108,13 @@ class Session:
             ValueError: `after_seq` is negative.
         """
         return self._core.record.stream.subscribe(after_seq)
+
+    def subscribe_live(self) -> AbstractContextManager[LiveReader]:
+        """Read the model's answers in the making: pieces of text from now on, never recorded, some lost if it reads too slowly.
+
+        The recorded answer follows on `subscribe`, whole and once. Only the process that drives the run has such pieces.
+        """
+        return self._core.live.subscribe()
 
     async def attach(self, handler: Handler, after_seq: int = 0) -> None:
         """Call `handler` with every event after `after_seq`, in a task of the session's own.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, final
 
+from affidavit.actors.deltas import LiveText, Show
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.session_record import SessionRecord
 
@@ -12,14 +13,21 @@ from affidavit.actors.session_record import SessionRecord
 _OWN_KINDS: Final = frozenset({Kind.SESSION_STARTED, Kind.USER_MESSAGE})
 
 
+def _to_nobody(piece: LiveText) -> None:
+    """Show a piece where nobody can watch."""
+
+
 @final
 class SessionReporter:
-    """Records whatever drives the run onto the session's stream. Implements the ports `Reporter` and `AttentiveReporter`."""
+    """Records whatever drives the run onto the session's stream. Implements the three ports of `reporter`."""
 
-    def __init__(self, record: SessionRecord, attend: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, record: SessionRecord, attend: Callable[[], Awaitable[None]], show: Show = _to_nobody
+    ) -> None:
         """Use `Session.reporter`."""
         self._record = record
         self._attend = attend
+        self.show = show
 
     async def report(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append; see the port.
