@@ -35,9 +35,9 @@ KILLED = -signal.SIGKILL
 class Victims:
     """The program that forks victims."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "tests.crash.victim") -> None:
         self._program = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.victim"],
+            [sys.executable, "-m", module],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -213,7 +213,7 @@ def test_a_run_whose_every_process_is_killed_soon_still_ends(
 def test_killed_at_any_time_a_run_resumes(victims: Victims, memory_disk: Path) -> None:
     """Killed after random times, again and again, each run ends; a soak run does many."""
     chance = random.Random()
-    for number in range(300 if SOAK else 4):
+    for number in range(120 if SOAK else 4):
         folder = memory_disk / str(number)
         folder.mkdir()
         before = Left((), Counter())

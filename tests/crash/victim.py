@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +28,7 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.toolbox.registry import Toolbox
 from tests.actors.mission_kit import RUN, SIGNER, FakeTool, Work, script
 
+Life = Callable[["Order"], Awaitable[None]]
 PATIENCE = 60  # seconds that a victim may live; one that hangs ends by SIGALRM
 
 SPEC = GoalSpec("Settle the ledger.", tools=("pay", "note"))
@@ -145,22 +146,22 @@ async def live(order: Order) -> None:
         await run.closed()
 
 
-def victim(order: Order) -> None:
+def victim(order: Order, life: Life) -> None:
     """Be the forked process."""
     signal.alarm(PATIENCE)
     doom_commits(order)
-    trio.run(live, order)
+    trio.run(life, order)
 
 
-def main() -> None:
-    """Carry out orders until there are no more."""
+def main(life: Life = live) -> None:
+    """Carry out orders until there are no more; `life` is what a process does unless it is killed."""
     for line in sys.stdin:
         order = Order(**json.loads(line))
         pid = os.fork()
         if pid == 0:
             code = 1
             try:
-                victim(order)
+                victim(order, life)
                 code = 0
             finally:
                 if code:
