@@ -98,7 +98,7 @@ def open_artifact(name: str, kind: Kind | None) -> Iterator[Artifact]:
     Raises:
         InputError: Where it is absent, neither a regular file nor `-`, or cannot be read.
     """
-    descriptor = os.dup(0) if name == STANDARD_INPUT else _open_regular(name)
+    descriptor = _standard_input() if name == STANDARD_INPUT else _open_regular(name)
     try:
         found = os.fstat(descriptor)
         is_file = stat.S_ISREG(found.st_mode)
@@ -225,6 +225,13 @@ def _read_small(name: str) -> bytes:
             return file.read(_MAX_KEY_FILE_BYTES)
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror}") from error
+
+
+def _standard_input() -> int:
+    try:
+        return os.dup(0)
+    except OSError as error:
+        raise InputError(f"cannot read standard input: {error.strerror}") from error
 
 
 def _open_regular(name: str) -> int:

@@ -199,6 +199,16 @@ def test_standard_input_beside_files(command: Command) -> None:
     assert b"standard input can be read once" in twice.stderr
 
 
+def test_standard_input_that_is_closed_is_one_sentence() -> None:
+    """Exit 2 and no traceback."""
+    line = 'exec "$0" -m affidavit.tools.verify - <&-'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable], cwd=ROOT / "tests", capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"affidavit verify: cannot read standard input: Bad file descriptor\n"
+
+
 def test_a_long_record_comes_through_a_pipe_in_little_memory(command: Command) -> None:
     """It is not held, nor written anywhere, and more processes that are asked for are simply not used."""
     program = (
