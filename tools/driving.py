@@ -26,7 +26,6 @@ from affidavit.actors.models.registry import open_model
 from affidavit.actors.projection import project
 from affidavit.actors.signers.port import Signer
 from affidavit.actors.toolbox.registry import Toolbox
-from affidavit.actors.toolbox.workspace import WorkspaceTools
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.interrupts import open_interrupts
@@ -36,8 +35,8 @@ from affidavit.tools.place import Place
 from affidavit.tools.policies import NamedPolicy
 from affidavit.tools.showing import Showing, waiting_lines
 from affidavit.tools.signing import ask_for_key
-from affidavit.tools.synchronous import chosen_synchronous
 from affidavit.tools.status import status_lines
+from affidavit.tools.synchronous import chosen_synchronous
 from affidavit.tools.terminal import style_of
 from affidavit.tools.transcript import Transcript
 from affidavit.tools.waits import Waits
@@ -88,18 +87,6 @@ class Setting:
         """Return what the run's missions run with."""
         place = "" if self.workspace is None else str(self.workspace.resolve())
         return MissionConfig(model, toolbox, policy=self.policy.policy if self.policy else None, place=place)
-
-
-def toolbox_of(workspace: Path | None) -> Toolbox:
-    """Return the tools that a workspace gives.
-
-    Raises:
-        ConfigurationError: There is no such workspace.
-    """
-    if workspace is None:
-        return Toolbox()
-    tools = WorkspaceTools(workspace)
-    return Toolbox(tools.tools, place=str(tools.root))
 
 
 async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:

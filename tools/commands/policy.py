@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +13,11 @@ from affidavit.actors.policy.explain import Passage, explain, warnings
 from affidavit.actors.policy.load import load_policy
 from affidavit.actors.policy.starter import STARTER
 from affidavit.tools._verify_report import plain
-from affidavit.tools.driving import toolbox_of
+from affidavit.tools.agent_tools import agent_toolbox
 from affidavit.tools.errors import CONVERGED
 from affidavit.tools.options import Workspace
 from affidavit.tools.output import Output
+from affidavit.tools.place import place_of
 from affidavit.tools.policies import trusts
 
 policy = App(
@@ -47,7 +49,9 @@ async def check(file: File, /, *, workspace: Workspace = None, as_json: AsOne = 
       affidavit policy check policy.toml --workspace .
     """
     read = load_policy(file)
-    tools = None if workspace is None else trusts(toolbox_of(workspace))
+    tools: Mapping[str, str] | None = None
+    if workspace is not None:
+        tools = trusts(await agent_toolbox(workspace, frozenset(read.grant.tools), place_of(None)))
     passages, doubts, digest = explain(read), warnings(read, tools), read.digest.hex()
     output = Output()
     if as_json:
