@@ -15,7 +15,11 @@ from tests import environment
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.register_profile(
-    "soak", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "soak",
+    deadline=None,
+    max_examples=environment.SOAK_EXAMPLES,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("soak" if environment.SOAK else "ci" if environment.CI else "default")
 

@@ -14,6 +14,13 @@ ROOT = Path(__file__).resolve().parent.parent
 CI = os.environ.get("CI") == "true"
 SOAK = os.environ.get("AFFIDAVIT_SOAK") == "1"
 
+# How much a soak does. Every property is tried more often; thousands of times only what looks for rare orders of events, so
+# that the whole ends within half an hour.
+SOAK_EXAMPLES = 300
+MACHINE_EXAMPLES = 1500 if SOAK else 60
+LIFE_EXAMPLES = 1500 if SOAK else 100
+CUT_EXAMPLES = 150 if SOAK else 25
+
 
 def absent(reason: str) -> None:
     """Skips the test or module that asks, or fails it under ``CI=true``.

@@ -27,6 +27,7 @@ from affidavit.actors.models.port import Message
 from affidavit.actors.recovery import CANCELLED_TEXT, INTERRUPTED_TEXT, closing_events, ending_events
 from affidavit.actors.toolbox.registry import Toolbox
 from tests.actors.mission_kit import RUN, Ended, FakeTool, KeptLog, Work, run_to_end, script
+from tests.environment import CUT_EXAMPLES
 
 SPEC = GoalSpec("Settle it.", tools=("pay", "note", "fail", "crash"), max_steps=50)
 
@@ -146,14 +147,14 @@ async def test_a_run_cut_at_any_append_ends_like_the_whole_one(
     await _check_every_cut(EXAMPLE)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=CUT_EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 @given(turns=scripts())
 def test_any_run_cut_at_any_append_ends_like_the_whole_one(turns: list[dict[str, object]]) -> None:
     """For any script and any cut: same conversation, no effect twice that must not be, record verified at L4 (S9, G4)."""
     trio.run(_check_every_cut, turns, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=CUT_EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 @given(turns=scripts())
 def test_the_fold_of_the_log_is_the_live_conversation(turns: list[dict[str, object]]) -> None:
     """What the record folds to, in one go or event by event, is the same at every prefix, and holds what was said."""

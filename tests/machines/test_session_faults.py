@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from io import BytesIO
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from affidavit.actors.buses.memory import MemoryBus
@@ -24,6 +24,7 @@ from affidavit.actors.signers.memory import EphemeralSigner
 from affidavit.crypto import Keyring, verify_record
 from tests.actors.fakes import BrokenBus, DoublingBus, Fault, FaultLog, SilentBus
 from tests.actors.runtimes import RECORD, RUN, SPEC, FakeRuntime, phase
+from tests.environment import LIFE_EXAMPLES
 
 SIGNER = EphemeralSigner()
 KEYRING = Keyring()
@@ -88,6 +89,7 @@ class Driver:
             await session.submit(FakeRuntime(), SPEC)
 
 
+@settings(max_examples=LIFE_EXAMPLES)
 @given(
     plan=st.lists(st.integers(1, 3), max_size=5),
     every=st.integers(2, 7),

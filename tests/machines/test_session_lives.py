@@ -12,7 +12,7 @@ from io import BytesIO
 
 import trio
 import trio.testing
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from affidavit.actors.buses.memory import MemoryBus
@@ -30,6 +30,7 @@ from affidavit.actors.signers.memory import EphemeralSigner
 from affidavit.crypto import Keyring, verify_record
 from tests.actors.fakes import Fault, FaultLog, JumpingClock, SilentBus
 from tests.actors.runtimes import RUN, SPEC, FakeRuntime
+from tests.environment import LIFE_EXAMPLES
 
 SIGNER = EphemeralSigner()
 KEYRING = Keyring()
@@ -113,6 +114,7 @@ class World:
                 self.acknowledged.append(await session.seal())
 
 
+@settings(max_examples=LIFE_EXAMPLES)
 @given(lives=LIVES, is_silent=st.booleans())
 async def test_whatever_happens_to_its_owners_a_run_stays_whole(
     lives: list[list[Step]], *, is_silent: bool

@@ -40,6 +40,7 @@ from affidavit.actors.stream import Stream
 from affidavit.actors.subscription import Subscription
 from tests.actors.fakes import BrokenBus, DoublingBus, Fault, FaultLog, JumpingClock, SilentBus
 from tests.actors.runtimes import RUN, available
+from tests.environment import MACHINE_EXAMPLES
 
 T = TypeVar("T")
 
@@ -252,5 +253,7 @@ class StreamMachine(RuleBasedStateMachine):
             self.loop.close()
 
 
-StreamMachine.TestCase.settings = settings(deadline=None, max_examples=60, stateful_step_count=40)
+StreamMachine.TestCase.settings = settings(
+    deadline=None, max_examples=MACHINE_EXAMPLES, stateful_step_count=40
+)
 TestStreamMachine = StreamMachine.TestCase

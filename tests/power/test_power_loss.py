@@ -26,8 +26,8 @@ from tests.power.disk import Disk
 from tests.power.trace import Said, Step, SyncBegan, trace
 from tests.power.workload import STREAMS, content
 
-ROWS = 120 if SOAK else 25
-STATES = 20_000 if SOAK else 260
+ROWS = 60 if SOAK else 25
+STATES = 6000 if SOAK else 260
 _MEMORY = Path("/dev/shm")
 
 

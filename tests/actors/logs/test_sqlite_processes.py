@@ -20,7 +20,7 @@ from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from tests.environment import ROOT, SOAK
 
-KILLS = 200 if SOAK else 6
+KILLS = 40 if SOAK else 6
 
 
 @contextmanager
