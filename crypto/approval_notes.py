@@ -18,7 +18,7 @@ GIVEN, DENIED, LAPSED = range(3)
 MOST_KEYS: Final = 16
 _KEY_BYTES: Final = 32
 _SHOWN: Final = 64
-_TYPES: Final = {"approval.requested": ASKED, "approval.decided": DECIDED, "dispatch.start": USED}
+NOTED: Final = {"approval.requested": ASKED, "approval.decided": DECIDED, "dispatch.start": USED}
 _DECISIONS: Final = {APPROVED: GIVEN, REFUSED: DENIED}
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
@@ -64,7 +64,7 @@ def read_note(fields: dict[str, Any], index: int) -> ApprovalNote | None:
         fields: The event's fields, which passed L1.
         index: Its zero-based position in the record.
     """
-    kind = _TYPES.get(fields["type"])
+    kind = NOTED.get(fields["type"])
     if kind is None or fields["schema_version"] not in KNOWN_SCHEMA_VERSIONS:
         return None
     payload = fields["payload"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import final
 
 from affidavit.crypto import cbor
-from affidavit.crypto.approval_notes import ApprovalNote, read_note
+from affidavit.crypto.approval_notes import NOTED, ApprovalNote, read_note
 from affidavit.crypto.byte_source import ByteSource, Read
 from affidavit.crypto.chain import ChainFold, ChainPart
 from affidavit.crypto.completeness import CompletenessFold
@@ -163,7 +163,8 @@ class PartFold:
             step = read_step(fields, index)
             if step is not None:
                 keep(step)
-            note = read_note(fields, index)
+            # Asked here, since for most events a call would cost more than it finds.
+            note = read_note(fields, index) if fields["type"] in NOTED else None
             if note is not None:
                 self._notes.append(note)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import trio
@@ -11,13 +12,14 @@ from trio.testing import MockClock
 
 from affidavit.actors.approvals import Decision
 from affidavit.actors.clock import SystemClock
+from affidavit.actors.codec import decode, encode
 from affidavit.actors.errors import ApprovalRefused
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.host import open_host
 from affidavit.actors.inbox import InboxReader, decision_event, post
 from affidavit.actors.logs.memory import MemoryLog
-from affidavit.actors.logs.port import Row, StreamInfo
+from affidavit.actors.logs.port import Entry, Row, StreamInfo
 from tests.actors.approval_kit import paying, policy, waiting_run
 from tests.actors.fakes import JumpingClock
 from tests.actors.mission_kit import RUN, FakeTool, check_record, verified
@@ -255,3 +257,34 @@ async def test_g3_another_process_decides_by_way_of_the_inbox(autojump_clock: Mo
     codes = [inbox.answers[seq].code for seq in (wrong, late, empty)]
     assert codes == ["args_changed", "decided", "malformed"]
     assert tool.runs == 1
+
+
+async def changed(log: MemoryLog, arguments: str) -> MemoryLog:
+    """Return the run as somebody leaves it who changes the arguments of its tool call in the store."""
+    rows = []
+    for row in await log.read(RUN, 0, 1000):
+        event = decode(row.data)
+        if event.kind == Kind.TOOL_CALL:
+            again = replace(event, input=arguments)
+            rows.append(encode(again, stream=RUN, seq=event.seq, time=event.time))
+        else:
+            rows.append(row.data)
+    other = MemoryLog()
+    await other.append([Entry(RUN, 0, tuple(rows))])
+    return other
+
+
+async def test_g3_arguments_changed_after_approval_are_refused(autojump_clock: MockClock) -> None:
+    """Even by who can write the store: the call is refused on the record with its code, and the work does not run."""
+    log, tool = MemoryLog(), FakeTool("pay")
+    async with waiting_run(log, paying(tool)) as (_, run):
+        (asked,) = run.session.waiting
+    async with open_host(log) as host:
+        await host.approve(RUN, asked.call, principal="ada", args=asked.args)
+    log = await changed(log, '{"amount": 42000}')
+    async with open_host(log) as host:
+        run = await host.resume(RUN, paying(tool))
+        await run.session.wait()
+    assert tool.runs == 0
+    (rejected,) = await events_of(log, Kind.ACTION_REJECTED)
+    assert (rejected.error_class, rejected.error_code) == ("needs_approval", "args_changed")

@@ -10,7 +10,7 @@ import trio
 
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
-from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
+from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.crypto import VerifiedRecord
 from tests.actors.mission_kit import RUN, check_record, verified
 from tests.crash.test_kill import KILLED, Victims, lines, memory_disk
@@ -35,7 +35,7 @@ def left(folder: Path) -> tuple[tuple[Event, ...], VerifiedRecord]:
     """The run's events and its sealed record, which passes L4."""
 
     async def read() -> tuple[tuple[Event, ...], VerifiedRecord]:
-        async with open_sqlite_reader(folder / "store.sqlite3") as log:
+        async with open_sqlite_log(folder / "store.sqlite3") as log:
             return await history(log, RUN), await verified(log)
 
     events, record = trio.run(read)
