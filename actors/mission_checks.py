@@ -50,6 +50,7 @@ class CheckStep:
         """Bind to one mission."""
         self._checks = config.declared_checks
         self._limit = min(config.text_limit, _MAX_DETAIL)
+        self._secrets = config.secrets
         self._ledger = ledger
         self._dispatcher = dispatcher
 
@@ -100,7 +101,8 @@ class CheckStep:
             reason = f"the check {check.name!r} was refused: {done.reason}"
             raise Unbacked(reason, done.error_class, done.error_code)
         if done.error_class:
-            raise _no_verdict(check, done.value)
+            # Before it is shortened, so that no cut can leave half a secret.
+            raise _no_verdict(check, self._secrets.scrub(done.value))
 
     async def _work(self, check: Check, permit: Permit) -> Done[str]:
         """Return why there is no verdict, or nothing and the events of the one that there is."""
@@ -125,7 +127,7 @@ class CheckStep:
 
     def _events(self, check: Check, call: int, result: CheckResult) -> tuple[Event, ...]:
         turn = self._ledger.conversation.turn
-        detail, marks = fit_marked(str(result.detail), self._limit)
+        detail, marks = fit_marked(str(result.detail), self._limit, self._secrets)
         told = {"check": call, "name": check.name, "passed": result.passed, "detail": detail, **marks}
         verdict = Event(Kind.CHECK, turn=turn, detail=told)
         if result.passed and self._left(check):

@@ -104,6 +104,9 @@ class MissionConfig:
         if self.policy is not None:
             laid_down = [self.policy.digest]
         declared: list[object] = [[each.name, each.idempotent, *each.means] for each in self.checks]
+        if self.policy is not None and self.policy.check:
+            # The same command in another folder checks something else.
+            declared.append(self.place)
         return {
             "model": self.model.digest,
             "tools": self.toolbox.digest,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +15,10 @@ from affidavit.actors.models.files import read_operator_file
 from affidavit.actors.policy.mistakes import sentence
 from affidavit.actors.policy.model import Policy
 
-MAX_POLICY_BYTES: Final = 256 * 1024
+MAX_POLICY_BYTES: Final = 64 * 1024
+# The parser's time and memory grow with the square of the parts of one dotted key.
+_MAX_DOTS: Final = 64
+_QUOTED: Final = re.compile(r"""\"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'""")
 
 
 def load_policy(path: Path) -> Policy:
@@ -41,7 +45,7 @@ def parse_policy(data: bytes, name: str) -> Policy:
     """
     try:
         # Decimal, so that an amount of money is what was written and not the nearest binary number.
-        tables = tomllib.loads(data.decode(), parse_float=Decimal)
+        tables = tomllib.loads(_bounded(data.decode()), parse_float=Decimal)
     except UnicodeDecodeError:
         raise ConfigurationError(f"{name}: this is not a text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
@@ -53,6 +57,18 @@ def parse_policy(data: bytes, name: str) -> Policy:
         return Policy.model_validate(tables)
     except ValidationError as error:
         raise ConfigurationError(f"{name}: {sentence(error, Policy)}") from None
+
+
+def _bounded(text: str) -> str:
+    """Return the text.
+
+    Raises:
+        ValueError: A line has a key of very many parts.
+    """
+    for line in text.splitlines():
+        if line.count(".") > _MAX_DOTS and _QUOTED.sub("", line).count(".") > _MAX_DOTS:
+            raise ValueError("a key of very many parts")
+    return text
 
 
 def _lower(text: str) -> str:

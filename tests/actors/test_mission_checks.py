@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 import trio
@@ -12,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from affidavit.actors.checks import Check, CheckNotRun, CheckResult
-from affidavit.actors.errors import ConfigurationError, LogError, SessionFailed, Stalled
+from affidavit.actors.errors import LogError, SessionFailed, Stalled
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.history import history
@@ -20,8 +19,8 @@ from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import ModelReply, ToolCall
 from affidavit.actors.policy.model import Budget, Policy
-from affidavit.actors.policy.model import Check as DeclaredCheck
 from affidavit.crypto import Governance
+from tests.actors.checks_kit import FAIL, PASS, Counted, claims, config
 from tests.actors.fakes import Fault, FaultLog
 from tests.actors.mission_kit import (
     DONE,
@@ -36,39 +35,7 @@ from tests.actors.mission_kit import (
     session_and_runtime,
 )
 
-PASS = CheckResult(passed=True, detail="3 passed")
-FAIL = CheckResult(passed=False, detail="1 failed")
 CHECK_KINDS = (Kind.CHECK, Kind.OUTCOME)
-
-
-class Counted:
-    """A check's work, given by the test, which counts how often it began."""
-
-    def __init__(self, *answers: object) -> None:
-        self.answers = answers
-        self.runs = 0
-
-    async def __call__(self) -> CheckResult:
-        """Give the next answer; the last one stays. An error is raised, a number is a wait in seconds."""
-        answer = self.answers[min(self.runs, len(self.answers) - 1)]
-        self.runs += 1
-        await trio.lowlevel.checkpoint()
-        if isinstance(answer, Exception):
-            raise answer
-        if isinstance(answer, float):
-            await trio.sleep(answer)
-            return PASS
-        return answer  # type: ignore[return-value]  # also what is no verdict
-
-
-def config(*checks: Check, policy: Policy | None = None) -> MissionConfig:
-    """A mission that answers at once, and is backed by these checks."""
-    return MissionConfig(replies(DONE), policy=policy, checks=checks)
-
-
-def claims(events: Sequence[Event]) -> list[tuple[str, object]]:
-    """The outcomes, each with the check that it names."""
-    return [(each.result, each.detail["check"]) for each in events if each.kind == Kind.OUTCOME]
 
 
 def governance(run: Ended) -> Governance:
@@ -219,22 +186,6 @@ async def test_a_tool_that_the_model_names_like_a_check_is_none() -> None:
     assert claims(run.events) == [("success", 4)]
 
 
-async def test_what_a_check_saw_is_bounded_and_shown_by_its_end() -> None:
-    """The record keeps its beginning, marked with what it was; the reason shows its first line and how the last one ends."""
-    text = "exit code 1\n" + "x" * 40_000 + "\ud800 the end"
-    run = await run_to_end(
-        MemoryLog(), config(Check("tests", Counted(CheckResult(passed=False, detail=text))))
-    )
-    (check,) = run.of(Kind.CHECK)
-    assert len(str(check.detail["detail"])) == 32 * 1024
-    cut = check.detail["cut"]
-    assert isinstance(cut, Mapping)
-    assert cut["bytes"] == len(text.encode("utf-8", "surrogatepass"))
-    assert check.detail["replaced"] is True
-    assert len(run.answer) < 1200
-    assert "exit code 1; it ends with: xxx" in run.answer
-
-
 @pytest.mark.parametrize("idempotent", [False, True])
 async def test_a_check_that_was_interrupted_is_run_again_only_if_it_says_it_may_be(idempotent: bool) -> None:
     """Parked in the middle of it, the run is resumed: either it is run anew, or the run stalls without a verdict."""
@@ -369,25 +320,3 @@ def test_no_success_is_ever_claimed_without_all_checks_having_passed(
         assert len(successes) == (1 if all_passed and answers else 0)
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
-def test_checks_that_could_not_be_told_apart_or_run_are_refused_at_once() -> None:
-    """Two of one name, from host and policy together; a policy's command without a place; a name or a time that is none."""
-    declared = Policy(check=(DeclaredCheck(name="tests", command=("true",)),))
-    made = partial(MissionConfig, replies(DONE))
-    with pytest.raises(ConfigurationError, match="two checks are named 'tests'"):
-        made(checks=(Check("tests", Counted(PASS)),), policy=declared, place="/")
-    with pytest.raises(ConfigurationError, match="need a place to run in"):
-        made(policy=declared)
-    with pytest.raises(ConfigurationError, match="a check's name is"):
-        Check("-", Counted(PASS))
-    with pytest.raises(ConfigurationError, match="needs a time limit above 0"):
-        Check("tests", Counted(PASS), seconds=0)
-
-
-def test_what_backs_a_success_is_part_of_the_policys_digest() -> None:
-    """Another check, or one that may be run again, is another policy; the order counts."""
-    one, two_ = Check("one", Counted(PASS)), Check("two", Counted(PASS))
-    ways = [(), (one,), (two_,), (one, two_), (two_, one), (Check("one", Counted(PASS), idempotent=True),)]
-    digests = {MissionConfig(replies(DONE), checks=way).digests(GoalSpec("x"))["policy"] for way in ways}
-    assert len(digests) == len(ways)

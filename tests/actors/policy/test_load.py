@@ -71,6 +71,7 @@ MISTAKES = {
     "a = [": "this is not TOML: invalid value (at end of document)",
     "a = 1\na = 2": "this is not TOML: cannot overwrite a value (at end of document)",
     "a = " + "[" * 5000: "this is not TOML that anybody would write by hand",
+    "a." * 100 + "b = 1": "this is not TOML that anybody would write by hand",
     "a = " + "9" * 5000: "this is not TOML that anybody would write by hand",
 }
 
@@ -158,3 +159,9 @@ def test_any_text_is_a_policy_or_one_sentence(text: str) -> None:
     except ConfigurationError as error:
         said = str(error)
     assert said.startswith("policy.toml: ")
+
+
+def test_many_rules_on_one_line_are_no_key_of_many_parts() -> None:
+    """Dots within quotes are none of a key's."""
+    text = f"[egress]\nallow = [{', '.join(repr(f'10.0.0.{number}') for number in range(100))}]"
+    assert len(parse_policy(text.encode(), "policy.toml").egress.allow) == 100
