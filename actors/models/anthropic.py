@@ -141,6 +141,8 @@ async def open_anthropic_model(
         raise ConfigurationError("the model has no name: write anthropic:NAME")
     if parameters.seed is not None:
         raise ConfigurationError("Anthropic models know no seed")
+    if parameters.tools is not None:
+        raise ConfigurationError("Anthropic models know tools of their own")
     endpoint = read_endpoint(ANTHROPIC, base_url, api_key)
     async with client_for(client) as used:
         yield AnthropicModel(used, endpoint, name, parameters, name=f"anthropic:{model}", limits=limits)

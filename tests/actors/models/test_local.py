@@ -170,8 +170,8 @@ async def test_the_digest_is_that_of_the_file_and_its_settings(
     one, same, other = tmp_path / "1", tmp_path / "2", tmp_path / "3"
     for path, content in ((one, b"GGUF1"), (same, b"GGUF1"), (other, b"GGUF2")):
         await trio.Path(path).write_bytes(content)
-    assert local._identify(one, 1) == local._identify(same, 1)
-    assert len({local._identify(one, 1), local._identify(other, 1), local._identify(one, 2)}) == 3
-    before = local._identify(one, 1)
+    assert local._identify(one, 1, {}) == local._identify(same, 1, {})
+    assert len({local._identify(one, 1, {}), local._identify(other, 1, {}), local._identify(one, 2, {})}) == 3
+    before = local._identify(one, 1, {})
     monkeypatch.setattr(local, "SETTINGS", {"temperature": 1.0})
-    assert local._identify(one, 1) != before
+    assert local._identify(one, 1, {}) != before
