@@ -8,6 +8,7 @@ that a keyring is kept in is the business of `keyring_file`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import final
 
 from affidavit.crypto.failures import FailureCode, ProducerError, VerificationError
@@ -147,6 +148,8 @@ def show_kid(kid: bytes) -> str:
     return text if text.isprintable() and text else "hex:" + kid.hex()
 
 
+# A key's soundness costs as much to establish as a signature to check, and a record may name one key many times.
+@lru_cache(maxsize=32)
 def _self_named(kid: bytes) -> VerifyingKey | None:
     if not kid.startswith(DID_KEY_PREFIX.encode()):
         return None
