@@ -66,6 +66,9 @@ class Decision:
         reason: Why, in their words.
         args: The digest of the arguments that they were shown; None to take those that were asked with.
         statement: The same, signed by them; see `affidavit.crypto.approval`. Empty where nothing is signed.
+
+    Raises:
+        ValueError: It names no call, or nobody.
     """
 
     call: int
@@ -74,6 +77,11 @@ class Decision:
     reason: str = ""
     args: bytes | None = None
     statement: bytes = b""
+
+    def __post_init__(self) -> None:
+        """Check that somebody decides about something."""
+        if self.call < 1 or not self.principal:
+            raise ValueError("a decision names its call and who decides")
 
     @property
     def word(self) -> str:

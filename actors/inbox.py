@@ -225,7 +225,7 @@ def decision_asked(request: Request) -> Decision | None:
     """Return the decision that a request asks to be recorded; None if it states none."""
     word, args = request.detail.get("decision"), request.detail.get("args")
     statement = request.detail.get("statement", b"")
-    if not request.call or not request.principal or word not in (APPROVED, REFUSED):
+    if request.call < 1 or not request.principal or word not in (APPROVED, REFUSED):
         return None
     if not isinstance(statement, bytes) or not (args is None or isinstance(args, bytes)):
         return None

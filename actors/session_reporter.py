@@ -9,8 +9,11 @@ from affidavit.actors.deltas import LiveText, Show
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.session_record import SessionRecord
 
-# What opens a run or a further round of it. A runtime that could report these could reopen a finished run.
-_OWN_KINDS: Final = frozenset({Kind.SESSION_STARTED, Kind.USER_MESSAGE})
+# What opens a run or a further round of it, and what people do. A runtime that could report these could reopen a finished run,
+# or speak for a person.
+_OWN_KINDS: Final = frozenset(
+    {Kind.SESSION_STARTED, Kind.USER_MESSAGE, Kind.BRAKE_ENGAGED, Kind.BRAKE_RELEASED}
+)
 
 
 def _to_nobody(piece: LiveText) -> None:
@@ -36,7 +39,9 @@ class SessionReporter:
             ValueError: One of them is of a kind that only the session itself writes.
         """
         for event in events:
-            if event.kind in _OWN_KINDS or event.kind.startswith("record."):
+            # A driver may say that a request expired, and never that a person decided.
+            decides = event.kind == Kind.APPROVAL_DECIDED and event.principal
+            if decides or event.kind in _OWN_KINDS or event.kind.startswith("record."):
                 raise ValueError(f"{event.kind} is written by the session alone")
         return await self._record.record(events)
 

@@ -74,9 +74,12 @@ class SessionRulings:
             The brake.engaged or brake.released event.
 
         Raises:
+            ValueError: It names nobody.
             RunFinished: The run has ended.
             LogError: It could not be recorded.
         """
+        if not principal:
+            raise ValueError("the brake is pulled, or let go, by somebody")
         kind = Kind.BRAKE_ENGAGED if engage else Kind.BRAKE_RELEASED
         event = Event(kind, principal=principal, reason=reason, causation_id=causation_id)
         return await self._rule(event, lambda: None)

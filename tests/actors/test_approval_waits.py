@@ -138,10 +138,23 @@ async def test_g3_a_decision_over_other_arguments_admits_nothing(autojump_clock:
             principal="ada",
             detail={"args": bytes(32), "decision": "approved", "request": asked.requested},
         )
-        await run.session.reporter.report(forged)
-        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(ValueError, match="written by the session alone"):
+            await run.session.reporter.report(forged)
+    tip = len(await history(log, RUN))
+    await log.append([Entry(RUN, tip, (encode(forged, stream=RUN, seq=tip + 1, time=0),))])
+    async with waiting_run(log, paying(tool)) as (_, run):
         assert run.session.waiting == (asked,)
     assert tool.runs == 0
+
+
+async def test_nobody_decides_in_nobodys_name(autojump_clock: MockClock) -> None:
+    """A decision, and the brake, name who it was; an event without a name would be the system's own."""
+    log = MemoryLog()
+    async with waiting_run(log, paying(FakeTool("pay"))) as (host, _):
+        with pytest.raises(ValueError, match="who decides"):
+            await host.approve(RUN, 2, principal="")
+        with pytest.raises(ValueError, match="by somebody"):
+            await host.brake(RUN, principal="")
 
 
 async def test_g3_a_request_that_nobody_decides_expires_on_the_record(autojump_clock: MockClock) -> None:
