@@ -202,14 +202,17 @@ class Dispatcher:
         try:
             done = await work(permit)
         except (Exception, SystemExit):
-            end = ended(action, permit.call, FaultClass.TERMINAL, "crashed", action.reserve)
+            spent = _settled(action, action.reserve, begun)
+            end = ended(action, permit.call, FaultClass.TERMINAL, "crashed", spent)
             await self._commit(end)  # noqa: ASYNC120  # shielded and bounded within
             raise
         except (trio.Cancelled, KeyboardInterrupt, BaseExceptionGroup) as error:
             # Work that was stopped may crash on its way out as well; only what stopped it goes on.
             stop = stopping_part(error)
             fault = self.stop_fault
-            end = ended(action, permit.call, fault, "" if stop is error else "crashed", action.reserve)
+            # What it may have used is spent, since nobody knows; how long it took is known.
+            spent = _settled(action, action.reserve, begun)
+            end = ended(action, permit.call, fault, "" if stop is error else "crashed", spent)
             await self._commit(end, *stopped(fault))  # noqa: ASYNC102  # shielded and bounded within
             if stop is None or stop is error:
                 raise

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from affidavit.actors.amounts import Amounts
 from affidavit.actors.conversation import Conversation
-from affidavit.actors.deciders.budgets import TokenBudget
+from affidavit.actors.deciders.budgets import TimeBudget, TokenBudget
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import Action, Denial
 from affidavit.actors.dispatch import Dispatcher, Done, Permit
@@ -46,7 +46,7 @@ async def never(permit: Permit) -> Done[str]:
     raise AssertionError("the work began")
 
 
-async def test_the_admission_is_durable_before_the_work_begins() -> None:
+async def test_g1_the_admission_is_durable_before_the_work_begins() -> None:
     """When the work begins, dispatch.start already stands on the record, with what it is bound to (G1)."""
     writer = WriterOfLists()
     seen: list[list[str]] = []
@@ -64,7 +64,7 @@ async def test_the_admission_is_durable_before_the_work_begins() -> None:
     assert admitted.detail["grant"] == CapabilityGrant(None).digest
 
 
-async def test_when_the_admission_cannot_be_recorded_the_work_does_not_begin() -> None:
+async def test_g1_when_the_admission_cannot_be_recorded_the_work_does_not_begin() -> None:
     """The append of the admission fails: the error comes out, no work was done, nothing is on the record (G1)."""
     writer = WriterOfLists(fail_at=1)
     with pytest.raises(LogFull):
@@ -149,6 +149,57 @@ async def test_cancelled_work_is_closed_with_the_reason_it_was_stopped_for(fault
     assert writer.events[1].error_class == fault
     assert writer.events[2].text == fault
     assert writer.events[1].detail["used"] == {"tokens": 40}
+
+
+async def test_stopped_work_has_used_what_it_may_have_used_and_the_time_it_took(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Of money and tokens all that was held back is gone, since nobody knows better; of time only what has passed."""
+    writer = WriterOfLists()
+    dispatcher = Dispatcher(
+        MissionLedger(Conversation(), writer), CapabilityGrant(None), (TimeBudget(60_000),)
+    )
+
+    async def slow(permit: Permit) -> Done[None]:
+        await trio.sleep(30)
+        raise AssertionError
+
+    with trio.move_on_after(1.5):
+        await dispatcher.govern(Action("model.generate", reserve=Amounts(40)), slow)
+    assert writer.events[0].detail["reserved"] == {"tokens": 40, "ms": 60_000}
+    assert writer.events[1].detail["used"] == {"tokens": 40, "ms": 1_500}
+
+
+async def test_time_is_rounded_up_and_never_beyond_what_was_held_back(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """A thousand short actions cannot cost nothing by rounding; work that overstays is charged what it was given."""
+    writer = WriterOfLists()
+    dispatcher = Dispatcher(
+        MissionLedger(Conversation(), writer), CapabilityGrant(None), (TimeBudget(2_000),)
+    )
+    for seconds in (0.0001, 5):
+
+        async def works(permit: Permit, seconds: float = seconds) -> Done[None]:
+            await trio.sleep(seconds)
+            return Done(None)
+
+        await dispatcher.govern(Action("look", tool_use_id="t1"), works)
+    ends = [event for event in writer.events if event.kind == Kind.ACTION_COMPLETED]
+    assert [end.detail["used"] for end in ends] == [{"ms": 1}, {"ms": 1_999}]
+
+
+async def test_code_that_asks_for_the_programs_exit_is_recorded_and_raised() -> None:
+    """A SystemExit out of the work leaves no action without an end."""
+    writer = WriterOfLists()
+
+    async def leaves(permit: Permit) -> Done[None]:
+        await trio.lowlevel.checkpoint()
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        await waist(writer).govern(PAY, leaves)
+    assert (writer.events[1].error_class, writer.events[1].error_code) == (FaultClass.TERMINAL, "crashed")
 
 
 async def test_work_that_crashes_while_it_is_cancelled_is_still_closed() -> None:

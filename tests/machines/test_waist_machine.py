@@ -6,13 +6,15 @@ ends well, badly or never; the log fails at any append, written or not; owners c
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import trio
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from affidavit.actors.amounts import Amounts
-from affidavit.actors.approvals import Decision
+from affidavit.actors.approvals import Decision, waiting
 from affidavit.actors.errors import ApprovalRefused, LogError
 from affidavit.actors.run_book import RunBook
 from tests.actors.fakes import Fault
@@ -105,6 +107,27 @@ class WaistMachine(RuleBasedStateMachine):
 
         code = self.loop.do(step)
         assert code == "args_changed" if shown == "others" else code in ("", "expired")
+
+    @rule(
+        data=st.data(),
+        approved=st.sampled_from([True, True, False]),
+        later=st.sampled_from([0, 0, 30, 101]),
+        alter=st.booleans(),
+    )
+    @precondition(lambda self: waiting(self.loop.do(self.world.events)))
+    def decide_meanwhile(self, data: st.DataObject, approved: bool, later: int, alter: bool) -> None:
+        """A person decides while nobody drives the run; it is taken up later, perhaps too late or with other arguments."""
+        approval = data.draw(st.sampled_from(waiting(self.loop.do(self.world.events))))
+        decision = Decision(approval.call, approved, "ann")
+
+        async def step() -> None:
+            await self.world.open_idle()
+            with suppress(ApprovalRefused, LogError):
+                await self.world.life.rulings.decide(decision)
+            self.world.clock.move(later)
+            await self.world.take_up(alter=alter)
+
+        self.loop.do(step)
 
     @rule(engage=st.booleans())
     @precondition(goes_on)

@@ -316,11 +316,16 @@ class World:
         await trio.testing.wait_all_tasks_blocked()
         self.life.record.close()
 
-    async def take_up(self, *, alter: bool = False) -> None:
-        """Begin as a new owner: close what was open, answer what must not be repeated, and go on with the rest."""
+    async def open_idle(self) -> None:
+        """Begin as a new owner, and do nothing yet."""
         await self.stop(crash=True)
         self.log.reopen()
-        life = self.life = Life(self.log, self.clock, await self.events())
+        self.life = Life(self.log, self.clock, await self.events())
+
+    async def take_up(self, *, alter: bool = False) -> None:
+        """Begin as a new owner: close what was open, answer what must not be repeated, and go on with the rest."""
+        await self.open_idle()
+        life = self.life
         try:
             closing = closing_events(life.conversation)
             if closing:
