@@ -5,6 +5,7 @@ everything else, such as a head that is longer than it need be or an event that 
 the careful way. Nothing is decoded here.
 """
 
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,8 @@ _ONE_BYTE_LENGTH: Final = 0x58
 _TWO_BYTE_LENGTH: Final = 0x59
 _ONE_BYTE_FROM: Final = 24
 _TWO_BYTES_FROM: Final = 256
+# A head's first byte, and the two after it as the length that they are in the commonest form of head.
+_first_three: Final = struct.Struct(">BH").unpack_from
 
 Note = Callable[[str], None]
 
@@ -96,18 +99,18 @@ def _cut(data: bytes, pos: int, limit: int) -> tuple[list[bytes], int]:
     append, size = events.append, len(data)
     try:
         for _ in range(limit):
-            first = data[pos]
+            first, length = _first_three(data, pos)
             if first == _TWO_BYTE_LENGTH:
-                start = pos + 3
-                end = start + (data[pos + 1] << 8 | data[pos + 2])
-                if end - start < _TWO_BYTES_FROM:
+                if length < _TWO_BYTES_FROM:
                     break
+                start = pos + 3
+                end = start + length
             elif _EMPTY <= first < _ONE_BYTE_LENGTH:
                 start = pos + 1
                 end = start + first - _EMPTY
             elif first == _ONE_BYTE_LENGTH:
                 start = pos + 2
-                end = start + data[pos + 1]
+                end = start + (length >> 8)
                 if end - start < _ONE_BYTE_FROM:
                     break
             else:
@@ -116,7 +119,7 @@ def _cut(data: bytes, pos: int, limit: int) -> tuple[list[bytes], int]:
                 break
             append(data[start:end])
             pos = end
-    except IndexError:
+    except struct.error:
         # A head at the very end of the window: the careful way gets the rest of it.
         pass
     return events, pos
@@ -127,25 +130,23 @@ def _pass_over(data: bytes, pos: int, limit: int) -> tuple[int, int]:
     passed, size = 0, len(data)
     try:
         for passed in range(limit):
-            first = data[pos]
+            first, length = _first_three(data, pos)
             if first == _TWO_BYTE_LENGTH:
-                length = data[pos + 1] << 8 | data[pos + 2]
-                end = pos + 3 + length
                 if length < _TWO_BYTES_FROM:
                     return passed, pos
+                end = pos + 3 + length
             elif _EMPTY <= first < _ONE_BYTE_LENGTH:
                 end = pos + 1 + first - _EMPTY
             elif first == _ONE_BYTE_LENGTH:
-                length = data[pos + 1]
-                end = pos + 2 + length
-                if length < _ONE_BYTE_FROM:
+                end = pos + 2 + (length >> 8)
+                if length >> 8 < _ONE_BYTE_FROM:
                     return passed, pos
             else:
                 return passed, pos
             if end > size:
                 return passed, pos
             pos = end
-    except IndexError:
+    except struct.error:
         return passed, pos
     return limit, pos
 
