@@ -35,7 +35,7 @@ async def idle(permit: Permit) -> Done[None]:
 
 
 @given(granted=TOOLS, wanted=st.lists(TOOLS, max_size=4))
-def test_a_grant_only_narrows_down_a_delegation(
+def test_g5_a_grant_only_narrows_down_a_delegation(
     granted: frozenset[str] | None, wanted: Sequence[frozenset[str] | None]
 ) -> None:
     """Whatever is asked for at each step down, nobody may use what somebody above may not, and all that both allow is left."""
@@ -47,7 +47,7 @@ def test_a_grant_only_narrows_down_a_delegation(
             assert dispatcher.grant.permits(tool) is permitted
 
 
-async def test_what_refuses_above_refuses_below() -> None:
+async def test_g5_what_refuses_above_refuses_below() -> None:
     """A child's own deciders come on top of its parent's, and can allow nothing that those refuse."""
     writer = WriterOfLists()
     child = root(writer, None, TokenBudget(10)).narrowed(None, (TokenBudget(1_000),))
@@ -58,7 +58,7 @@ async def test_what_refuses_above_refuses_below() -> None:
     assert isinstance(await strict.govern(Action(MODEL_ACTION, reserve=Amounts(11)), idle), Denial)
 
 
-async def test_children_share_one_gate() -> None:
+async def test_g5_children_share_one_gate() -> None:
     """Two children that ask at once for the last of a pool: one is admitted, the other refused (G5)."""
     writer = WriterOfLists()
     parent = root(writer, None, SharedStepBudget(1), TokenBudget(10))

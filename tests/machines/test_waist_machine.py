@@ -114,7 +114,7 @@ class WaistMachine(RuleBasedStateMachine):
         later=st.sampled_from([0, 0, 30, 101]),
         alter=st.booleans(),
     )
-    @precondition(lambda self: waiting(self.loop.do(self.world.events)))
+    @precondition(lambda self: bool(waiting(self.loop.do(self.world.events))))
     def decide_meanwhile(self, data: st.DataObject, approved: bool, later: int, alter: bool) -> None:
         """A person decides while nobody drives the run; it is taken up later, perhaps too late or with other arguments."""
         approval = data.draw(st.sampled_from(waiting(self.loop.do(self.world.events))))
