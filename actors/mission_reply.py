@@ -22,7 +22,11 @@ MAX_TOKENS: Final = 2**53
 
 
 def reply_events(
-    reply: ModelReply, conversation: Conversation, limit: int, secrets: Secrets = NO_SECRETS
+    reply: ModelReply,
+    conversation: Conversation,
+    limit: int,
+    secrets: Secrets = NO_SECRETS,
+    left_out: int = 0,
 ) -> tuple[Event, ...]:
     """Return the assistant message, its tool calls, and the end of the turn if it calls no tool.
 
@@ -31,10 +35,13 @@ def reply_events(
         conversation: The conversation so far; its turn is the one answered.
         limit: The most UTF-8 bytes of a text that are recorded.
         secrets: What is taken out of it first, so that no cut can leave half a secret.
+        left_out: How many earlier turns the model was not shown.
     """
     turn = conversation.turn
     text, detail = fit_marked(reply.text, limit, secrets)
     detail |= _blocks(reply.blocks, secrets) | _served(reply.served)
+    if left_out:
+        detail["left_out"] = left_out
     stop_reason, _ = fit(reply.stop_reason, MAX_NAME)
     usage = sound_usage(reply.usage)
     said = Event(Kind.ASSISTANT, turn=turn, text=text, stop_reason=stop_reason, usage=usage, detail=detail)

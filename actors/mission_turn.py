@@ -10,6 +10,7 @@ import trio
 
 from affidavit.actors.amounts import Amounts
 from affidavit.actors.backoff import wait_before
+from affidavit.actors.context import BYTES_PER_TOKEN, request_size, room_for, view_of
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial
 from affidavit.actors.deltas import LiveFeed
@@ -25,8 +26,6 @@ from affidavit.actors.models.port import ModelReply, ModelRequest
 from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.netguard.scope import going_out_through
 from affidavit.actors.text import fit
-
-_BYTES_PER_TOKEN = 3
 
 
 class TurnFailed(Exception):  # an outcome passed between two modules, never seen by a user
@@ -83,7 +82,7 @@ class ModelStep:
             await self._config.clock.sleep(wait)
 
     async def _ask(self) -> Done[ModelError | None]:
-        request = self._request()
+        request, left_out = self._request()
         # Held back before the call: the most it may write, and a rough upper bound for what it must read.
         reserve = self._reserve(request)
         conversation = self._ledger.conversation
@@ -110,7 +109,7 @@ class ModelStep:
             if live is not None:
                 live.end()
             usage = sound_usage(reply.usage)
-            events = reply_events(reply, conversation, self._config.text_limit, self._config.secrets)
+            events = reply_events(reply, conversation, self._config.text_limit, secrets, left_out)
             return Done(None, events=events, used=self._charged(usage) if usage else reserve)
 
         outcome = await self._dispatcher.govern(action, work, opening=opening)
@@ -128,27 +127,17 @@ class ModelStep:
 
     def _reserve(self, request: ModelRequest) -> Amounts:
         # The most it may write, and a rough upper bound for what it must read.
-        most_in, most_out = _size(request) // _BYTES_PER_TOKEN, self._spec.max_output_tokens
+        most_in, most_out = request_size(request) // BYTES_PER_TOKEN, self._spec.max_output_tokens
         return Amounts(most_in + most_out, self._pricing.most(most_in, most_out) if self._pricing else 0)
 
     def _charged(self, usage: Usage) -> Amounts:
         tokens = usage.input_tokens + usage.output_tokens
         return Amounts(tokens, self._pricing.cost(usage) if self._pricing else 0)
 
-    def _request(self) -> ModelRequest:
-        offered = self._config.toolbox.specs(self._grant.tools) if self._config.model.supports_tools else ()
-        return ModelRequest(
-            self._spec.system,
-            tuple(self._ledger.conversation.messages),
-            offered,
-            self._spec.max_output_tokens,
-        )
-
-
-def _size(request: ModelRequest) -> int:
-    """Return the UTF-8 bytes of all that the model must read; of many scripts a character alone is a token or more."""
-    texts = [request.system]
-    for message in request.messages:
-        texts += (message.text, *(call.name + call.input for call in message.tool_calls))
-    texts += (tool.name + tool.description + tool.input_schema for tool in request.tools)
-    return sum(len(text.encode()) for text in texts)
+    def _request(self) -> tuple[ModelRequest, int]:
+        """Return what the model is shown, and how many of its earlier turns are not."""
+        model, spec = self._config.model, self._spec
+        offered = self._config.toolbox.specs(self._grant.tools) if model.supports_tools else ()
+        request = ModelRequest(spec.system, (), offered, spec.max_output_tokens)
+        view = view_of(self._ledger.conversation.messages, room_for(model, request))
+        return replace(request, messages=view.messages), view.left_out

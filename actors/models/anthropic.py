@@ -81,6 +81,11 @@ class AnthropicModel:
         return self._chosen.chosen()
 
     @property
+    def context_tokens(self) -> int:
+        """The most tokens of a request and its answer together; 0 where it is not known."""
+        return self._chosen.context_tokens or 0
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """The endpoint's key."""
         return (self._endpoint.key,) if self._endpoint.key else ()

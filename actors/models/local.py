@@ -85,7 +85,7 @@ async def open_local_model(
                 supports_tools=await _supports_tools(client, endpoint),
                 constrained=parameters.tools is not None,
                 max_output_tokens=parameters.max_output_tokens or (BUNDLED_OUTPUT if bundled else None),
-                context_tokens=context,
+                context_tokens=min(context, parameters.context_tokens or context),
             )
             yield OpenAIModel(client, endpoint, path.name, profile)
     finally:

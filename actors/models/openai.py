@@ -190,6 +190,7 @@ async def open_openai_model(
         parameters=chosen,
         constrained=parameters.tools is not None,
         max_output_tokens=parameters.max_output_tokens,
+        context_tokens=parameters.context_tokens or 0,
     )
     async with client_for(client) as used:
         yield OpenAIModel(used, endpoint, name, profile, limits)

@@ -29,6 +29,7 @@ class Parameters:
         top_p: The share of likely words that is chosen from, 0 to 1.
         seed: Where chance begins, for endpoints that know of it.
         max_output_tokens: Lowers every turn's own limit of tokens to this.
+        context_tokens: How many tokens the model's context holds, so that old turns are left out where they no longer fit.
         thinking: The most tokens of thinking, out of those that a turn may write; or `adaptive`, which leaves that to the
             model. For Anthropic models alone.
         tools: `schema` has the server hold a model that knows of no tools to a JSON schema with them. For others than
@@ -39,6 +40,7 @@ class Parameters:
     top_p: Decimal | None = None
     seed: int | None = None
     max_output_tokens: int | None = None
+    context_tokens: int | None = None
     thinking: int | str | None = None
     tools: str | None = None
 
@@ -76,6 +78,7 @@ _DECIMALS: Final[Mapping[str, _Range]] = {
 _INTEGERS: Final[Mapping[str, range]] = {
     "seed": range(_MAX_INT),
     "max_output_tokens": range(1, _MAX_INT),
+    "context_tokens": range(1024, _MAX_INT),
     "thinking": range(1024, _MAX_INT),
 }
 
