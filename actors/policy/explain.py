@@ -6,7 +6,7 @@ And what is probably a mistake in it. Pure. It says what the deciders do, and pr
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from affidavit.actors.deciders.approval import ApprovalGate
@@ -165,22 +165,34 @@ _LESS = {"trusted": 0, "semi-trusted": 1, "untrusted": 2}
 
 
 def _about_persons(policy: Policy) -> Iterator[str]:
-    seen: set[str] = set()
-    for number, rule in enumerate(policy.approval, 1):
+    for rule in policy.approval:
         for pattern in rule.tools:
-            covered = {name for name in policy.grant.tools if _covers(pattern, name)}
-            if not covered:
-                yield f"approval[{number}] asks about {pattern!r}, and no such tool is granted"
-            for name in sorted(covered & seen):
-                yield f"approval[{number}] asks about {name!r}, and an earlier [[approval]] already does: the earlier one counts"
-        seen |= {name for name in policy.grant.tools if any(_covers(each, name) for each in rule.tools)}
+            if not any(_covers(pattern, name) for name in policy.grant.tools):
+                yield f"an [[approval]] asks about {pattern!r}, and no such tool is granted"
+    for name in policy.grant.tools:
+        rules = [rule for rule in policy.approval if any(_covers(each, name) for each in rule.tools)]
+        if len(rules) > 1 and not _someone(rules, policy):
+            yield f"nobody can approve {name!r}: several [[approval]] ask about it, and no person satisfies them all"
+    yield from _about_keys(policy)
+
+
+def _someone(rules: Sequence[Approval], policy: Policy) -> bool:
+    """Tell whether one person can satisfy several rules at once."""
+    lists = [set(rule.approvers) for rule in rules if rule.approvers]
+    people = set.intersection(*lists) if lists else None
+    if not any(rule.signed for rule in rules):
+        return people is None or bool(people)
+    holders = set(policy.approver_keys)
+    return bool(holders if people is None else holders & people)
+
+
+def _about_keys(policy: Policy) -> Iterator[str]:
     named = {name for rule in policy.approval for name in rule.approvers}
     anyone = any(not rule.approvers for rule in policy.approval)
-    for name in policy.approver_keys:
-        if name not in named and not anyone:
-            yield f"approver_keys.{name} has no effect: nobody asks {name!r}"
     owners: dict[str, str] = {}
     for name, key in policy.approver_keys.items():
+        if name not in named and not anyone:
+            yield f"approver_keys.{name} has no effect: nobody asks {name!r}"
         if key in owners:
             yield f"approver_keys: {owners[key]!r} and {name!r} have the same key"
         owners.setdefault(key, name)

@@ -202,4 +202,7 @@ class Policy(Part):
     @property
     def digest(self) -> bytes:
         """SHA-256 of the policy's canonical form; two files that say the same have the same digest."""
-        return sha256(cbor.encode(self.model_dump_json())).digest()
+        # A tool that several rules cover must satisfy them all, so their order means nothing.
+        rules = {rule.model_dump_json(): rule for rule in self.approval}
+        meaning = self.model_copy(update={"approval": tuple(rules[each] for each in sorted(rules))})
+        return sha256(cbor.encode(meaning.model_dump_json())).digest()

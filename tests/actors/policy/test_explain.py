@@ -98,6 +98,7 @@ def test_a_policy_that_says_nothing_is_explained_as_what_it_is() -> None:
 
 
 GRANT = "[grant]\ntools = ['pay']\n"
+NOBODY = "nobody can approve 'pay': several [[approval]] ask about it, and no person satisfies them all"
 TOOLS = {"pay": "semi-trusted", "list_dir": "trusted"}
 
 
@@ -116,13 +117,23 @@ TOOLS = {"pay": "semi-trusted", "list_dir": "trusted"}
         (f"{GRANT}[[approval]]\ntools = ['p*']", ()),
         (
             f"{GRANT}[[approval]]\ntools = ['send_*']",
-            ("approval[1] asks about 'send_*', and no such tool is granted",),
+            ("an [[approval]] asks about 'send_*', and no such tool is granted",),
+        ),
+        (f"{GRANT}[[approval]]\ntools = ['pay']\n[[approval]]\ntools = ['p*']\napprovers = ['ann']", ()),
+        (
+            f"{GRANT}[[approval]]\ntools = ['pay']\napprovers = ['bob']\n[[approval]]\ntools = ['p*']\napprovers = ['ann']",
+            (NOBODY,),
         ),
         (
-            f"{GRANT}[[approval]]\ntools = ['pay']\n[[approval]]\ntools = ['p*']",
             (
-                "approval[2] asks about 'pay', and an earlier [[approval]] already does: the earlier one counts",
+                f"{GRANT}[[approval]]\ntools = ['pay']\nsigned = true\n[[approval]]\ntools = ['*']\napprovers = ['bob']\n"
+                f"[approver_keys]\nann = '{KEY}'"
             ),
+            (NOBODY,),
+        ),
+        (
+            f"{GRANT}[[approval]]\ntools = ['pay']\nsigned = true\n[[approval]]\ntools = ['*']\n[approver_keys]\nann = '{KEY}'",
+            (),
         ),
         (
             f"{GRANT}[[approval]]\ntools = ['pay']\napprovers = ['bob']\n[approver_keys]\nann = '{KEY}'",

@@ -91,7 +91,7 @@ def test_the_line_that_resumes_names_the_policy_and_another_policy_is_refused(cl
     with held_endpoint() as gate:
         url = {"OPENAI_BASE_URL": gate.url}
         words = ("run", "Hello", "--model", "openai:m", "--policy", policy.name, "--id", "parked")
-        with cli.going(*words, **url) as process:
+        with cli.going(*words, OPENAI_BASE_URL=gate.url) as process:
             assert gate.asked.wait(30)
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=30)
