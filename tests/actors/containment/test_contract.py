@@ -189,6 +189,17 @@ async def test_one_process_cannot_have_more_than_the_limit(level: Containment, w
     assert printed(await run_python(level, work, script, memory_bytes=200 * MIB)) == "refused"
 
 
+async def test_address_space_is_bounded_though_widely(level: Containment, work: Path) -> None:
+    """Runtimes reserve far more than they use, and may; without end they may not."""
+    script = (
+        "import mmap\n"
+        "held = mmap.mmap(-1, 512 << 20)\n"
+        "try: mmap.mmap(-1, 4 << 30)\n"
+        "except OSError: print('refused')\n"
+    )
+    assert printed(await run_python(level, work, script, memory_bytes=64 * MIB)) == "refused"
+
+
 async def test_a_file_cannot_grow_beyond_its_limit(level: Containment, work: Path) -> None:
     """The writer is told by a signal, and the file stays as small as that."""
     outcome = await run(level, work, "head -c 3000000 /dev/zero > big", file_bytes=MIB)
