@@ -16,6 +16,7 @@ from typing import Final, NoReturn, final
 
 import trio
 
+from affidavit.actors.errors import LogError
 from affidavit.actors.netguard.decision import Decision, EgressDenied, Recorder
 from affidavit.actors.netguard.embedded import unmapped
 from affidavit.actors.netguard.hosts import BadHost, Host, read_host, shown
@@ -23,6 +24,7 @@ from affidavit.actors.netguard.policy import EgressPolicy, Verdict
 from affidavit.actors.netguard.rules import PORTS
 
 DIAL_SECONDS: Final = 15.0
+RECORD_GRACE: Final = 5.0
 MAX_ADDRESSES: Final = 8
 
 
@@ -126,8 +128,10 @@ class Guard:
             EgressDenied: The policy refuses it; that is on the record.
             TimeoutError: There was no connection within the time.
             OSError: The name has no address, or none of its addresses took the connection.
+            LogError: The decision could not be recorded.
 
-        Cancellation: what was allowed on the record may never be dialed; nothing is dialed that is not on it.
+        Cancellation: what was allowed on the record may never be dialed; nothing is dialed that is not on it. A refusal is
+            recorded all the same, within `RECORD_GRACE` seconds.
         """
         return (await self.reach(host, port, seconds=seconds)).stream
 
@@ -165,7 +169,12 @@ class Guard:
         await self._refuse(self._decision(shown(name), shown(name), port, Verdict(False, reason)))
 
     async def _refuse(self, decision: Decision) -> NoReturn:
-        await self._recorder.record(decision)
+        # Shielded, since what was asked for and refused must not go unrecorded because whoever asked has left: a program could
+        # see to that. Bounded, since a log may hang.
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + RECORD_GRACE) as scope:
+            await self._recorder.record(decision)
+        if scope.cancelled_caught:
+            raise LogError(f"a refused connection could not be recorded within {RECORD_GRACE:g} s")
         raise EgressDenied(decision)
 
     async def _reach(self, host: str, port: int) -> Dialed | Decision:

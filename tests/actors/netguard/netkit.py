@@ -18,7 +18,7 @@ from affidavit.actors.netguard.decision import Decision, EgressDenied
 from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.netguard.http import guarded_client
 from affidavit.actors.netguard.policy import EgressPolicy
-from affidavit.actors.netguard.proxy import open_proxy
+from affidavit.actors.netguard.proxy import Proxy, open_proxy
 from affidavit.actors.nurseries import open_owned_nursery
 
 REACHED: Final = "reached"
@@ -285,6 +285,14 @@ def authorization(url: str) -> str:
     parts = urlsplit(url)
     credential = base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode("ascii")
     return f"Proxy-Authorization: Basic {credential}\r\n"
+
+
+def forward(
+    proxy: Proxy, place: str, *lines: str, method: str = "GET", path: str = "/", body: str = ""
+) -> str:
+    """A request in absolute form."""
+    head = [f"{method} http://{place}{path} HTTP/1.1", f"Host: {place}", *lines]
+    return "\r\n".join(head) + "\r\n" + authorization(proxy.url) + "\r\n" + body
 
 
 async def exchange(port: int, request: str | bytes) -> bytes:

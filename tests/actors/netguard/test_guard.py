@@ -8,6 +8,7 @@ import pytest
 import trio
 import trio.testing
 
+from affidavit.actors.errors import LogError
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.netguard.decision import Decision, EgressDenied, ReportingRecorder
 from affidavit.actors.netguard.guard import Guard, Target
@@ -173,6 +174,28 @@ async def test_cancelled_before_the_allow_is_durable_nothing_is_dialed() -> None
         assert scope.cancelled_caught
         await trio.testing.wait_all_tasks_blocked(0.01)
     assert book.accepted == []
+
+
+async def test_a_refusal_is_recorded_though_whoever_asked_has_left() -> None:
+    """Cancelling a dial in time does not keep what was tried off the record."""
+    book = Book()
+
+    class Leaving:
+        async def record(self, decision: Decision) -> None:
+            scope.cancel(reason="whoever asked has left")
+            await book.record(decision)
+
+    with trio.CancelScope() as scope, pytest.raises(EgressDenied):
+        await Guard(EgressPolicy(), Leaving()).dial("127.0.0.1", 80)
+    assert [one.allowed for one in book.decisions] == [False]
+
+
+async def test_a_refusal_that_is_not_recorded_in_time_is_an_error(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """A log that hangs does not hold up a shielded record for ever, and nobody is told of a refusal that does not stand."""
+    with pytest.raises(LogError, match="could not be recorded within 5 s"):
+        await Guard(EgressPolicy(), Gate()).dial("127.0.0.1", 80)
 
 
 async def test_a_recheck_writes_only_when_it_refuses() -> None:

@@ -71,17 +71,22 @@ async def test_a_long_answer_does_not_outlive_the_policy_either() -> None:
 async def test_what_was_waited_for_while_the_policy_changed_is_not_handed_on() -> None:
     """A read that began under one policy and ended under another is refused."""
     book = Book()
-    async with open_site(book) as site:
-        guard = book.guard(f"127.0.0.1:{site.port}")
+    guard = book.guard("127.0.0.1")
 
-        def revoke(head: str) -> bytes:
-            guard.replace_policy(EgressPolicy())
-            return hello(head)
+    async def handle(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        # Now the client waits for the answer.
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        guard.replace_policy(EgressPolicy())
+        await stream.send_all(hello(""))
 
-        site.reply = revoke
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(partial(trio.serve_tcp, handle, 0, host="127.0.0.1"))
+        port = listeners[0].socket.getsockname()[1]
         async with guarded_client(guard) as client:
             with pytest.raises(EgressDenied):
-                await client.get(f"http://127.0.0.1:{site.port}/")
+                await client.get(f"http://127.0.0.1:{port}/")
+        nursery.cancel_scope.cancel()
     assert [one.allowed for one in book.decisions] == [True, False]
 
 
