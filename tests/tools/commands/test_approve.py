@@ -1,11 +1,13 @@
 """A run that waits for a person: parked with an exit code of its own, decided from another terminal, never asked twice (G3)."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.tools.commands.runner import READER, Cli, Done
+from tests.tools.commands.runner import COMMAND, READER, Cli, Done
 
 POLICY = """\
 [grant]
@@ -88,16 +90,36 @@ def test_a_refusal_reaches_the_model_and_the_run_goes_on(cli: Cli, policy: Path)
     assert results[-1] == "refused: bob refused it: private"
 
 
-def test_a_run_that_waits_on_is_told_by_another_process_and_goes_on(cli: Cli, policy: Path) -> None:
-    """With --wait it prints the line for another terminal, waits, and converges once somebody has decided there."""
-    with cli.going("run", "What?", "--id", "mine", *words(cli, policy), "--wait", "--json") as owner:
+@pytest.mark.parametrize("where", ["terminal", "asked to"])
+def test_a_run_that_waits_on_is_told_by_another_process_and_goes_on(
+    cli: Cli, policy: Path, where: str
+) -> None:
+    """On a terminal, or with --wait: it prints the line for another terminal, and converges once somebody has decided there."""
+    master, slave = os.openpty()
+    stdin, more = (slave, ()) if where == "terminal" else (subprocess.DEVNULL, ("--wait",))
+    command = [COMMAND, "run", "What?", "--id", "mine", *words(cli, policy), *more, "--json"]
+    with (
+        (cli.home / "told").open("w") as told,
+        subprocess.Popen(
+            [str(word) for word in command],
+            cwd=cli.home,
+            env=cli.environment(),
+            stdin=stdin,
+            stdout=told,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as owner,
+    ):
         assert owner.stderr is not None
-        while f"affidavit approve mine {CALL}\n" not in owner.stderr.readline():
-            assert owner.poll() is None
+        # Up to the line that is asked for, or to the end of a process that never says it.
+        lines = iter(owner.stderr.readline, "")
+        assert f"affidavit approve mine {CALL}\n" in lines
         decided = cli("approve", "mine", CALL, "--as", "ada", AFFIDAVIT_PASSPHRASE=None)
-        told, _ = owner.communicate(timeout=60)
+        owner.communicate(timeout=60)
+    os.close(master)
+    os.close(slave)
     assert (decided.code, decided.err, owner.returncode) == (0, "", 0)
-    kinds = [json.loads(line)["kind"] for line in told.splitlines()]
+    kinds = [json.loads(line)["kind"] for line in (cli.home / "told").read_text().splitlines()]
     assert kinds.count("approval.decided") == 1
     (event,) = events(cli, "approval.decided")
     assert event["causationID"] == "mine.inbox/1"
@@ -114,12 +136,17 @@ def test_an_approver_signs_with_a_key_of_their_own(cli: Cli, policy: Path) -> No
     assert "must be signed" in unsigned.err
     forged = cli("approve", "mine", CALL, "--as", "ada", "--key", "eve/keys/default")
     assert forged.code == 1
-    assert "the signature of ada on call 4 does not hold" in forged.err
+    assert "the signature on call 4 is not by ada's key" in forged.err
     stranger = cli("approve", "mine", CALL, "--as", "eve", "--key", "eve/keys/default")
     assert (stranger.code, "ada may" in stranger.err) == (1, True)
     signed = cli("approve", "mine", CALL, "--as", "ada", "--key", "ada/keys/default")
     assert (signed.code, signed.out.splitlines()[0]) == (0, "approved call 4 (read_file), by ada, signed")
     assert cli("resume", "mine", *words(cli, policy)).code == 0
+    cli("export", "mine", "--out", "mine.provetrail")
+    checked = cli("verify", "mine.provetrail")
+    assert checked.code == 3  # no key was given
+    assert "  signed by    ada, 1 of them; that key is in no keyring given\n" in checked.out
+    assert made["fingerprint"] in checked.out
     (event,) = events(cli, "approval.decided")
     assert "statement" in event["detail"]  # type: ignore[operator]  # a mapping in the JSON of an event
 
