@@ -1,5 +1,8 @@
 """Runs that are backed by a policy's checks, as a process: a success that was claimed, or a stall with what the check saw."""
 
+import json
+import os
+import select
 from pathlib import Path
 
 import pytest
@@ -54,3 +57,46 @@ def test_checks_need_a_workspace(cli: Cli, workspace: Path) -> None:
     done = run(cli)
     assert (done.code, done.out) == (2, "")
     assert done.err == ("affidavit: policy.toml: its checks run in a workspace: name one with --workspace\n")
+
+
+def heard(pipe: int) -> bytes:
+    """What comes out of a pipe next; nothing once all who held its other end are gone."""
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN | select.POLLHUP)
+    assert poll.poll(60_000)
+    return os.read(pipe, 100)
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_a_run_that_is_killed_in_the_middle_of_a_check_leaves_no_process_and_can_be_resumed(
+    cli: Cli, workspace: Path, *, idempotent: bool
+) -> None:
+    """Its processes end with their owner. It is run again if it says that it may be; else the run stalls, and says so."""
+    hold, line = workspace / "hold", "test ! -p hold || { exec 3> hold; echo held >&3; sleep 1000; }"
+    os.mkfifo(hold)
+    check = {"name": "settles", "command": ["/bin/sh", "-c", line], "idempotent": idempotent}
+    told = "\n".join(f"{key} = {json.dumps(value)}" for key, value in check.items())
+    (cli.home / "policy.toml").write_text(f"[[check]]\n{told}\n")
+    options = ("--model", READER, "--policy", "policy.toml", "--workspace", workspace)
+    pipe = os.open(hold, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with cli.going("run", "What?", "--id", "killed", *options) as process:
+            assert heard(pipe) == b"held\n"
+            process.kill()
+            assert heard(pipe) == b""
+    finally:
+        os.close(pipe)
+    hold.unlink()
+    resumed = cli("resume", "killed", *options)
+    if idempotent:
+        assert resumed.code == 0
+        assert "success, as check " in resumed.out
+    else:
+        assert resumed.code == 1
+        assert (
+            "came to no verdict: it had begun when the run stopped, and it may not be run again"
+            in resumed.out
+        )
+        assert "success" not in resumed.out
+    verified = cli.printed(" && ".join(lines_that_begin(resumed.out, "affidavit ")))
+    assert verified.code == 0
