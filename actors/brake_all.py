@@ -63,10 +63,7 @@ async def brake_all(
     Cancellation: what is done by then stands.
     """
     found: list[Braked] = []
-    going = [info.stream for info in await log.list() if not info.terminal_seq]
-    for run_id in going:
-        if run_id.endswith(INBOX_SUFFIX):
-            continue
+    for run_id in await _those_that_act_first(log):
         try:
             async with take(run_id) as session:
                 event = await session.brake(principal=principal, reason=reason, engage=engage)
@@ -78,3 +75,21 @@ async def brake_all(
         except RunFinished:
             continue
     return tuple(found)
+
+
+async def _those_that_act_first(log: Log) -> list[str]:
+    """Return the runs that have not ended, those first that somebody drives: to take up another one means to read it all."""
+    going = [info.stream for info in await log.list() if not info.terminal_seq]
+    owned: dict[str, bool] = {}
+    for run_id in going:
+        if not run_id.endswith(INBOX_SUFFIX):
+            owned[run_id] = await _is_owned(log, run_id)
+    return sorted(owned, key=lambda run_id: not owned[run_id])
+
+
+async def _is_owned(log: Log, run_id: str) -> bool:
+    try:
+        async with log.own(run_id):
+            return False
+    except RunOwned:
+        return True

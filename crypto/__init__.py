@@ -8,6 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from affidavit.crypto.approval import ApprovalStatement as ApprovalStatement
+    from affidavit.crypto.approval import VerifiedApproval as VerifiedApproval
+    from affidavit.crypto.approval import sign_approval as sign_approval
+    from affidavit.crypto.approval import verify_approval as verify_approval
     from affidavit.crypto.chain import VerifiedEvents as VerifiedEvents
     from affidavit.crypto.chain import verify_events as verify_events
     from affidavit.crypto.checkpoint import Checkpoint as Checkpoint
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from affidavit.crypto.record import write_record as write_record
 
 _HOME = {
+    "approval": ("ApprovalStatement", "VerifiedApproval", "sign_approval", "verify_approval"),
     "chain": ("VerifiedEvents", "verify_events"),
     "checkpoint": ("Checkpoint", "VerifiedCheckpoint", "sign_checkpoint", "verify_checkpoint"),
     "consistency_proof": ("VerifiedConsistency", "encode_consistency_proof", "verify_consistency"),

@@ -142,14 +142,15 @@ async def test_g7_brake_all_reaches_every_run_that_has_not_ended(autojump_clock:
         await trio.testing.wait_all_tasks_blocked()
         async with open_host(log) as brief:
             with trio.CancelScope() as scope:
-                await brief.submit(GOAL, MissionConfig(FreeModel(_never)), id="parked")  # type: ignore[arg-type]  # it never returns at all
+                await brief.submit(GOAL, MissionConfig(FreeModel(_never)), id="idle")  # type: ignore[arg-type]  # it never returns at all
                 scope.cancel()
         braked = await host.brake_all(principal="ada", reason="stop it")
-        assert {(each.run_id, each.event is None, each.request) for each in braked} == {
+        # Those that act come first.
+        assert [(each.run_id, each.event is None, each.request) for each in braked] == [
             ("mine", False, 0),
             ("theirs", True, 1),
-            ("parked", False, 0),
-        }
+            ("idle", False, 0),
+        ]
         slow.go_on.set()
         for owner, name in ((host, "mine"), (other, "theirs")):
             run = owner.run(name)
@@ -157,7 +158,7 @@ async def test_g7_brake_all_reaches_every_run_that_has_not_ended(autojump_clock:
             await run.closed()
     for name in ("mine", "theirs"):
         check_braked(await history(log, name))
-    assert Kind.BRAKE_ENGAGED in [event.kind for event in await history(log, "parked")]
+    assert Kind.BRAKE_ENGAGED in [event.kind for event in await history(log, "idle")]
     assert Kind.BRAKE_ENGAGED not in [event.kind for event in await history(log, "ended")]
 
 
