@@ -62,7 +62,10 @@ def test_everything_that_is_laid_down_is_said() -> None:
             "The tools list_dir, pay and read_file.",
             "pay is trusted no more than semi-trusted.",
             "At most 1 model turn, 200,000 tokens, 2.5 EUR and 30 minutes of work, all goals of the run together.",
-            "A million tokens cost, in EUR: 3 for input, 15 for output, 0.3 for input from the cache and 3.75 for input into the cache.",
+            (
+                "A million tokens cost, in EUR: 3 for input, 15 for output, 0.3 for input from the cache and 3.75 for input"
+                " into the cache."
+            ),
         ),
         "What needs a person": (
             (
