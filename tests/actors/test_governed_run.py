@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 import trio.testing
 
+from affidavit.actors.clock import SystemClock
 from affidavit.actors.deciders.port import MODEL_ACTION
 from affidavit.actors.errors import LogError, SessionFailed, WriterFenced
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.history import history
+from affidavit.actors.inbox import post, request_event
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Entry, Log
 from affidavit.actors.mission_config import MissionConfig
@@ -122,3 +124,23 @@ async def test_g4_what_was_done_is_not_done_again(
     assert [(message.text, message.is_error) for message in shown] == [(told, told == INTERRUPTED_TEXT)]
     (end,) = [event for event in resumed.of(Kind.ACTION_COMPLETED) if event.action == "pay"]
     assert end.error_class == ("" if fault is Fault.WRITTEN else FaultClass.INTERRUPTED)
+
+
+async def test_a_cancellation_found_on_the_way_to_an_action_ends_the_run(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Asked for by another process while a tool works: the next action looks first and is not begun, and the run is cancelled."""
+    log = MemoryLog()
+
+    async def ask(arguments: Mapping[str, object]) -> str:
+        request = request_event(Kind.REQUEST_CANCEL, principal="ann", reason="enough")
+        # Past the bus, so that only the look before the next admission can find it.
+        await post(log, RUN, request, SystemClock())
+        return "asked"
+
+    pay = FakeTool("pay")
+    config = MissionConfig(replies(calls("ask", "pay"), DONE), Toolbox([FakeTool("ask", ask), pay]))
+    run = await run_to_end(log, config, SPEC)
+    assert (run.error_class, pay.runs) == (FaultClass.CANCELLED, 0)
+    (stalled,) = run.of(Kind.STALLED)
+    assert (stalled.principal, stalled.err) == ("ann", "enough")
