@@ -25,6 +25,7 @@ from affidavit.tools._verify_worker import LENGTH, pack_checks, pack_request, re
 RANGE: Final = 4 * BATCH
 _AHEAD: Final = 2  # ranges that a process has at hand, so that it never waits for the next
 _MOST_HELD: Final = 64  # finished ranges that wait for an earlier one
+_PATIENCE: Final = 100  # milliseconds to wait for the next part before it is checked here
 _READ_BYTES: Final = 1 << 16
 _PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv[3:]; "
@@ -76,6 +77,11 @@ class Worker:
     def is_awaited(self) -> bool:
         """Whether an answer can still come."""
         return self._is_alive and bool(self.owed)
+
+    @property
+    def spare(self) -> EventRange | None:
+        """The last range that it owes, where it has another to do first."""
+        return self.owed[-1] if self._is_alive and len(self.owed) > 1 else None
 
     def fileno(self) -> int:
         """Return the descriptor that is readable once an answer comes."""
@@ -162,38 +168,62 @@ class Workers:
             OSError: It cannot be read.
         """
         finished: dict[int, list[Part]] = {}
-        due = 0
+        due = end = 0
         for where in reader.ranges(RANGE):
+            end = where.index + RANGE
             worker = next((worker for worker in self._workers if worker.has_room), None)
             if worker is not None:
                 worker.send(where)
             else:
                 finished[where.index] = self._check(where)
-            self._collect(finished, wait=len(finished) > _MOST_HELD)
+            self._collect(finished, due, 0)
+            if len(finished) > _MOST_HELD:
+                self._take_over(finished, due)
             while due in finished:
                 yield from finished.pop(due)
                 due += RANGE
-        while self._collect(finished, wait=True) or finished:
+        while due < end:
+            self._help(finished, due)
             while due in finished:
                 yield from finished.pop(due)
                 due += RANGE
 
-    def _collect(self, finished: dict[int, list[Part]], *, wait: bool) -> bool:
-        # Takes in what has come; True where there was something to wait for.
+    def _help(self, finished: dict[int, list[Part]], due: int) -> None:
+        # Nothing is left to hand out: does what a worker has not begun, and, if the next part is long in coming, that too.
+        spares = (worker.spare for worker in self._workers)
+        spare = next((where for where in spares if where is not None and where.index not in finished), None)
+        if spare is not None and spare.index >= due:
+            finished[spare.index] = self._check(spare)
+            self._collect(finished, due, 0)
+        elif not self._collect(finished, due, _PATIENCE):
+            self._take_over(finished, due)
+
+    def _take_over(self, finished: dict[int, list[Part]], due: int) -> None:
+        # What comes next is late, so it is not waited for; the worker's own answer, if it ever comes, is not needed.
+        owed = (where for worker in self._workers for where in worker.owed)
+        where = next((where for where in owed if where.index == due), None)
+        if where is not None and due not in finished:
+            finished[due] = self._check(where)
+
+    def _collect(self, finished: dict[int, list[Part]], due: int, patience: int) -> bool:
+        # Takes in what comes within so many milliseconds; True where something did.
         awaited = [worker for worker in self._workers if worker.is_awaited]
-        if awaited:
-            poll = select.poll()
-            for worker in awaited:
-                poll.register(worker, select.POLLIN)
-            ready = {descriptor for descriptor, _ in poll.poll(None if wait else 0)}
-            for worker in awaited:
-                if worker.fileno() in ready:
-                    finished |= {where.index: parts for where, parts in worker.receive()}
+        poll = select.poll()
+        for worker in awaited:
+            poll.register(worker, select.POLLIN)
+        ready = {descriptor for descriptor, _ in poll.poll(patience)} if awaited else set()
+        for worker in awaited:
+            if worker.fileno() in ready:
+                for where, parts in worker.receive():
+                    if where.index >= due:
+                        finished.setdefault(where.index, parts)
         for worker in self._workers:
             while worker.owed and not worker.is_awaited:
                 where = worker.owed.popleft()
-                finished[where.index] = self._check(where)
-        return bool(awaited)
+                if where.index >= due and where.index not in finished:
+                    finished[where.index] = self._check(where)
+                    ready.add(-1)
+        return bool(ready)
 
     def _check(self, where: EventRange) -> list[Part]:
         try:

@@ -105,6 +105,24 @@ def test_a_process_that_makes_no_sense_is_not_believed(
     assert command.run(KEY_ARGUMENT, "--jobs", "2", command.file(RECORD)) == 0
 
 
+@pytest.mark.parametrize("most_held", [0, 1, 64])
+@pytest.mark.parametrize(
+    "data", [RECORD, GOVERNED, RECORDS["where ranges meet"]], ids=["kept", "rules", "meet"]
+)
+def test_a_process_that_never_answers_is_not_waited_for(
+    command: Command, monkeypatch: pytest.MonkeyPatch, most_held: int, data: bytes
+) -> None:
+    """What it owes is checked by the command itself, also while there is more to hand out, and it is gone at the end."""
+    name = command.file(data)
+    code = command.run(KEY_ARGUMENT, "--jobs", "1", name)
+    said = command.out
+    monkeypatch.setattr(_verify_workers, "_PROGRAM", "import signal; signal.pause()")
+    monkeypatch.setattr(_verify_workers, "_PATIENCE", 1)
+    monkeypatch.setattr(_verify_workers, "_MOST_HELD", most_held)
+    assert command.run(KEY_ARGUMENT, "--jobs", "3", name) == code
+    assert (command.out, command.err) == (said, "")
+
+
 def test_no_process_to_be_had_is_no_fault(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none can be started, one does it all."""
 
@@ -130,6 +148,7 @@ def test_the_other_processes_see_the_same_modules(command: Command, monkeypatch:
             yield answer
 
     monkeypatch.setattr(Worker, "receive", counting)
+    monkeypatch.setattr(_verify_workers, "_PATIENCE", 600_000)
     assert command.run(KEY_ARGUMENT, "--jobs", "2", command.file(RECORD)) == 0
     assert received
 
