@@ -133,7 +133,8 @@ async def open_anthropic_model(
         model: The model's name at the endpoint, and behind a `?` the parameters to ask with, see `parameters`.
         base_url: The endpoint's address; None reads ANTHROPIC_BASE_URL, else the vendor's.
         api_key: The key; None reads ANTHROPIC_API_KEY, or the file named by ANTHROPIC_API_KEY_FILE.
-        client: How requests are sent, for a host that guards them; its owner closes it. None makes a plain one.
+        client: How requests are sent; its owner closes it. None makes one that goes out through the guard of the run that asks,
+            which the endpoint is granted to, and so can be used within runs alone.
         limits: How long a call may take, and how much it may answer with.
 
     Raises:
@@ -149,7 +150,7 @@ async def open_anthropic_model(
     if parameters.tools is not None:
         raise ConfigurationError("Anthropic models know tools of their own")
     endpoint = read_endpoint(ANTHROPIC, base_url, api_key)
-    async with client_for(client) as used:
+    async with client_for(endpoint, client) as used:
         yield AnthropicModel(used, endpoint, name, parameters, name=f"anthropic:{model}", limits=limits)
 
 

@@ -18,6 +18,7 @@ import httpx2
 
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.files import read_operator_file
+from affidavit.actors.netguard.run_client import run_client
 
 MAX_KEY_BYTES: Final = 16 * 1024
 _PORTS: Final = {"http": 80, "https": 443}
@@ -110,17 +111,19 @@ def read_endpoint(vendor: Vendor, base_url: str | None = None, api_key: str | No
 
 
 def new_client() -> httpx2.AsyncClient:
-    """Return a client without limits of its own: each call brings them."""
+    """Return a client that goes past every guard, for the model in this process; each call brings its limits."""
     return httpx2.AsyncClient(timeout=None, trust_env=False, follow_redirects=False)
 
 
 @asynccontextmanager
-async def client_for(given: httpx2.AsyncClient | None) -> AsyncIterator[httpx2.AsyncClient]:
-    """Lend the client that was given, or one that is closed when the block is left."""
+async def client_for(
+    endpoint: Endpoint, given: httpx2.AsyncClient | None
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """Lend the client that was given, or one that goes out through the guard of each run; that is closed with the block."""
     if given is not None:
         yield given
         return
-    async with new_client() as made:
+    async with run_client(endpoint.host, endpoint.port) as made:
         yield made
 
 

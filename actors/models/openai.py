@@ -167,7 +167,8 @@ async def open_openai_model(
         model: The model's name at the endpoint, and behind a `?` the parameters to ask with, see `parameters`.
         base_url: The endpoint's address; None reads OPENAI_BASE_URL, else the vendor's.
         api_key: The key; None reads OPENAI_API_KEY, or the file named by OPENAI_API_KEY_FILE.
-        client: How requests are sent, for a host that guards them; its owner closes it. None makes a plain one.
+        client: How requests are sent; its owner closes it. None makes one that goes out through the guard of the run that asks,
+            which the endpoint is granted to, and so can be used within runs alone.
         limits: How long a call may take, and how much it may answer with.
 
     Raises:
@@ -192,5 +193,5 @@ async def open_openai_model(
         max_output_tokens=parameters.max_output_tokens,
         context_tokens=parameters.context_tokens or 0,
     )
-    async with client_for(client) as used:
+    async with client_for(endpoint, client) as used:
         yield OpenAIModel(used, endpoint, name, profile, limits)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from affidavit.actors.errors import ModelError
+from affidavit.actors.models.endpoint import new_client
 from affidavit.actors.models.openai import OpenAIModel, open_openai_model
 from affidavit.actors.models.port import Message, ModelReply, ModelRequest
 from tests.actors.models.endpoints import Piece, delta, serve, sse
@@ -16,9 +18,14 @@ ASK = ModelRequest("Be brief.", (Message("user", "Hello"),))
 HELLO = sse(delta(content="Hel"), delta(content="lo"), delta("stop"), "[DONE]")
 
 
-def opened(url: str, key: str = KEY, model: str = "m") -> AbstractAsyncContextManager[OpenAIModel]:
-    """The adapter, at that address."""
-    return open_openai_model(model, base_url=url, api_key=key)
+@asynccontextmanager
+async def opened(url: str | None, key: str | None = KEY, model: str = "m") -> AsyncIterator[OpenAIModel]:
+    """The adapter, at that address, to be used outside of any run."""
+    async with (
+        new_client() as client,
+        open_openai_model(model, base_url=url, api_key=key, client=client) as made,
+    ):
+        yield made
 
 
 async def answer(*pieces: Piece, request: ModelRequest = ASK) -> ModelReply:

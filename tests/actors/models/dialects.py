@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from affidavit.actors.models.anthropic import open_anthropic_model
 from affidavit.actors.models.chat_stream import ChatAssembly
+from affidavit.actors.models.endpoint import new_client
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
 from affidavit.actors.models.messages_stream import MessagesAssembly
 from affidavit.actors.models.openai import open_openai_model
@@ -42,9 +43,14 @@ class Dialect:
     error: Callable[[str, str], str]
     usage: tuple[int, int, int, int]
 
-    def opened(self, url: str, limits: CallLimits = DEFAULT_LIMITS) -> AbstractAsyncContextManager[Model]:
-        """The adapter, at that address."""
-        return self.open("m", base_url=url, api_key=KEY, limits=limits)
+    @asynccontextmanager
+    async def opened(self, url: str, limits: CallLimits = DEFAULT_LIMITS) -> AsyncIterator[Model]:
+        """The adapter, at that address, to be used outside of any run."""
+        async with (
+            new_client() as client,
+            self.open("m", base_url=url, api_key=KEY, limits=limits, client=client) as model,
+        ):
+            yield model
 
 
 def _pieces(text: str) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from affidavit.actors.errors import ConfigurationError, ModelError
 from affidavit.actors.events import Usage
-from affidavit.actors.models.anthropic import open_anthropic_model
+from affidavit.actors.models.anthropic import AnthropicModel, open_anthropic_model
+from affidavit.actors.models.endpoint import new_client
 from affidavit.actors.models.messages_request import request_text
 from affidavit.actors.models.messages_stream import MessagesAssembly
 from affidavit.actors.models.port import NO_PARAMETERS, Message, ModelReply, ModelRequest, ToolCall, ToolSpec
@@ -232,9 +234,14 @@ async def test_the_conversation_is_sent_in_the_protocol_s_words() -> None:
     assert "authorization" not in sent
 
 
-def opened(url: str, name: str = "m") -> Any:
-    """The adapter, at that address."""
-    return open_anthropic_model(name, base_url=url, api_key=KEY)
+@asynccontextmanager
+async def opened(url: str, name: str = "m") -> AsyncIterator[AnthropicModel]:
+    """The adapter, at that address, to be used outside of any run."""
+    async with (
+        new_client() as client,
+        open_anthropic_model(name, base_url=url, api_key=KEY, client=client) as model,
+    ):
+        yield model
 
 
 @pytest.mark.parametrize(

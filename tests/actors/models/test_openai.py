@@ -179,7 +179,7 @@ async def test_loopback_needs_no_key_and_none_is_sent(monkeypatch: pytest.Monkey
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     async with serve([head(), HELLO]) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url + "/")
-        async with open_openai_model("m") as model:
+        async with opened(None, None) as model:
             assert (await model.generate(ASK)).text == "Hello"
             assert model.name == "openai:m"
             assert model.supports_tools

@@ -50,7 +50,7 @@ def refused(capfd: pytest.CaptureFixture[str], *words: object) -> str:
         (("run", " ", "--model", "local"), "the objective is empty"),
         (("run",), "OBJECTIVE requires an argument. See `affidavit run --help`"),
         (("run", "Hello"), "--model requires an argument"),
-        ((*RUN, "gpt"), "no model 'gpt': choose script:FILE, openai:NAME, local"),
+        ((*RUN, "gpt"), "no model 'gpt': choose script:FILE, openai:NAME, anthropic:NAME, local"),
         ((*RUN, "openai:m"), "no key for api.openai.com: set the environment variable OPENAI_API_KEY"),
         ((*RUN, "script:absent.json"), "the script absent.json cannot be read: No such file"),
         ((*RUN, "local:absent.gguf"), "the model file absent.gguf cannot be read"),

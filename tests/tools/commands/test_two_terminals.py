@@ -33,7 +33,7 @@ def test_watchers_that_come_and_go_leave_the_owner_alone(cli: Cli) -> None:
         with cli.going("watch", "@last") as first, cli.going("watch", "@last") as second:
             for watcher in (first, second):
                 assert watcher.stdout is not None
-                for _ in range(4):
+                for _ in range(5):
                     watcher.stdout.readline()
             first.send_signal(signal.SIGINT)
             second.kill()
@@ -41,7 +41,7 @@ def test_watchers_that_come_and_go_leave_the_owner_alone(cli: Cli) -> None:
         gate.answer.set()
         told, _ = owner.communicate(timeout=30)
     assert first.returncode == 130
-    assert said == "stopped watching; the run is not affected. To go on: --after 4\n"
+    assert said == "stopped watching; the run is not affected. To go on: --after 5\n"
     assert owner.returncode == 0
     assert "record     verified" in told
 
