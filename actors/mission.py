@@ -175,6 +175,6 @@ class Mission:
         )
 
     def _stalled(self, reason: str, error_class: str, error_code: str = "") -> GoalStatus:
-        shown, _ = fit(reason, self._config.text_limit)
+        shown, _ = fit(self._config.secrets.scrub(reason), self._config.text_limit)
         turn = self._ledger.conversation.turn
         return GoalStatus(Phase.STALLED, shown, turn, error_class, error_code=error_code)

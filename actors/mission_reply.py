@@ -39,10 +39,10 @@ def reply_events(
     """
     turn = conversation.turn
     text, detail = fit_marked(reply.text, limit, secrets)
-    detail |= _blocks(reply.blocks, secrets) | _served(reply.served)
+    detail |= _blocks(reply.blocks, secrets) | _served(reply.served, secrets)
     if left_out:
         detail["left_out"] = left_out
-    stop_reason, _ = fit(reply.stop_reason, MAX_NAME)
+    stop_reason = _named(reply.stop_reason, secrets)
     usage = sound_usage(reply.usage)
     said = Event(Kind.ASSISTANT, turn=turn, text=text, stop_reason=stop_reason, usage=usage, detail=detail)
     ids = _call_ids(conversation, reply.tool_calls)
@@ -76,11 +76,16 @@ def fit_marked(text: str, limit: int, secrets: Secrets = NO_SECRETS) -> tuple[st
     return shown, marks
 
 
-def _served(served: Served | None) -> dict[str, object]:
+def _named(text: str, secrets: Secrets) -> str:
+    """Return a name from outside as it can be recorded."""
+    return fit(secrets.scrub(text), MAX_NAME)[0]
+
+
+def _served(served: Served | None, secrets: Secrets) -> dict[str, object]:
     """Say who answered, as far as the endpoint said it."""
     if served is None:
         return {}
-    said = {item.name: fit(getattr(served, item.name), MAX_NAME)[0] for item in fields(served)}
+    said = {item.name: _named(getattr(served, item.name), secrets) for item in fields(served)}
     return {"served": {name: value for name, value in said.items() if value}}
 
 
@@ -95,12 +100,12 @@ def _blocks(blocks: str, secrets: Secrets) -> dict[str, object]:
 
 
 def _call_event(call: ToolCall, tool_use_id: str, turn: int, limit: int, secrets: Secrets) -> Event:
-    name, _ = fit(call.name, MAX_NAME)
+    name = _named(call.name, secrets)
     arguments, detail = fit_marked(call.input, limit, secrets)
     if call.name != name:
         detail[REPLACED_MARK] = True
     if tool_use_id != call.id and call.id:
-        detail["vendor_id"], _ = fit(call.id, MAX_NAME)
+        detail["vendor_id"] = _named(call.id, secrets)
     return Event(
         Kind.TOOL_CALL, turn=turn, tool=name, tool_use_id=tool_use_id, input=arguments, detail=detail
     )

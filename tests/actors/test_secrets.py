@@ -18,6 +18,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from affidavit.actors.conversation import fold
 from affidavit.actors.errors import ConfigurationError, ModelError, ResumeRefused, ToolFailed
 from affidavit.actors.event_json import to_json
 from affidavit.actors.events import Event, Kind
@@ -26,6 +27,7 @@ from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.mission_reply import reply_events
 from affidavit.actors.models.port import ModelReply, ModelRequest, Served, ToolCall
 from affidavit.actors.secrets import REMOVED, Secrets, StreamScrubber, secret_of_environment
 from affidavit.actors.toolbox.registry import Toolbox
@@ -196,6 +198,15 @@ def leaky_config() -> MissionConfig:
     works = {"show": show, "fail": fail, "crash": crash}
     box = Toolbox([FakeTool(name, work) for name, work in works.items()])
     return MissionConfig(LeakyModel(leaky), box, text_limit=1000)
+
+
+def test_no_cut_leaves_half_a_secret() -> None:
+    """Names and texts are scrubbed before they are cut to their bounds, wherever in them the secret stands."""
+    for before in range(240, 260):
+        long = "n" * before + SECRET
+        reply = ModelReply(long, (ToolCall("", long, long),), long, served=Served(long, long, long))
+        for event in reply_events(reply, fold(()), 250, SECRETS):
+            assert SECRET[:3] not in repr(event)
 
 
 LEAKY_GOAL = GoalSpec(f"Use {SECRET} well.", system=f"You know {SECRET}.")

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from affidavit.actors.events import Usage
+from affidavit.actors.models.chat_request import request_body
 from affidavit.actors.models.chat_stream import ChatAssembly
 from affidavit.actors.models.openai import open_openai_model
-from affidavit.actors.models.port import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from affidavit.actors.models.port import Message, ModelReply, ModelRequest, Served, ToolCall, ToolSpec
 from affidavit.actors.models.sse import ServerEvent
 from affidavit.actors.models.wire import BadChunk, StreamedFailure
-from tests.actors.models.asking import ASK, HELLO, KEY, answer, opened
+from tests.actors.models.asking import ASK, HELLO, KEY, answer, failure, opened
 from tests.actors.models.endpoints import chunked, delta, head, serve, sse
 
 USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
@@ -91,6 +92,60 @@ async def test_calls_without_an_index_are_told_apart_by_their_id() -> None:
     )
     assert reply.tool_calls == (ToolCall("a", "one", "{}"), ToolCall("b", "two", "{}"))
     assert reply.stop_reason == "tool_use"
+
+
+async def test_calls_that_are_all_numbered_nought_are_told_apart() -> None:
+    """A new id with a name begins a new call, whatever its number; what follows without an id belongs to the last one."""
+    reply = await answer(
+        head(),
+        sse(
+            delta(tool_calls=[{"index": 0, "id": "a", "function": {"name": "one", "arguments": "{"}}]),
+            delta(tool_calls=[{"index": 0, "function": {"arguments": "}"}}]),
+            delta(tool_calls=[{"index": 0, "id": "b", "function": {"name": "two", "arguments": "{"}}]),
+            delta(tool_calls=[{"index": 0, "function": {"arguments": "}"}}]),
+            delta(tool_calls=[{"index": 0, "id": "b", "function": {"name": "two", "arguments": " "}}]),
+            delta("tool_calls"),
+        ),
+    )
+    assert reply.tool_calls == (ToolCall("a", "one", "{}"), ToolCall("b", "two", "{} "))
+
+
+async def test_an_id_that_changes_in_the_middle_of_a_call_is_refused() -> None:
+    """Arguments of two calls are never joined into one: that is worth another attempt."""
+    error = await failure(
+        head(),
+        sse(
+            delta(tool_calls=[{"index": 0, "id": "a", "function": {"name": "one", "arguments": "{"}}]),
+            delta(tool_calls=[{"index": 0, "id": "b", "function": {"arguments": "}"}}]),
+        ),
+        None,
+    )
+    assert (error.fault, error.code) == ("transient", "spliced")
+
+
+async def test_chunks_without_an_id_belong_to_any_answer() -> None:
+    """Some services give an id now and then, or only in the end."""
+    first, last = delta(content="Hi"), delta("stop")
+    reply = await answer(head(), sse(first, {**delta(content="!"), "id": "x"}, {**last, "id": ""}, "[DONE]"))
+    assert reply.text == "Hi!"
+    assert reply.served == Served(id="x")
+
+
+async def test_thinking_is_kept_apart_and_sent_back_with_its_calls_alone() -> None:
+    """It is no word of the answer; an endpoint that thinks wants it back where tools were called, and refuses it elsewhere."""
+    call = {"index": 0, "id": "a", "function": {"name": "one", "arguments": "{}"}}
+    reply = await answer(
+        head(),
+        sse(delta(reasoning_content="Hm, "), delta(reasoning="so."), delta(tool_calls=[call]), delta("stop")),
+    )
+    assert (reply.text, reply.blocks) == ("", '{"reasoning_content": "Hm, so."}')
+    asked = (
+        Message("assistant", "", reply.tool_calls, blocks=reply.blocks),
+        Message("assistant", "Done.", blocks=reply.blocks),
+        Message("assistant", "", reply.tool_calls, blocks='[{"type": "text"}]'),
+    )
+    body = request_body("m", ModelRequest("", asked), limit_key="n", settings={})
+    assert ["reasoning_content" in each for each in body["messages"]] == [True, False, False]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
