@@ -38,9 +38,9 @@ class Amounts:
     @classmethod
     def read(cls, value: object) -> Amounts:
         """Return the amounts that a payload value holds; what is no whole number from 0 counts as 0."""
-        if not isinstance(value, Mapping):
+        if not value or not isinstance(value, Mapping):
             return NOTHING
-        return cls(*(_count(value.get(name)) for name in ("tokens", "cost_micros", "ms")))
+        return cls(_count(value.get("tokens")), _count(value.get("cost_micros")), _count(value.get("ms")))
 
 
 def reserved_by(detail: Detail) -> Amounts:

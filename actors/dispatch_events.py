@@ -79,11 +79,12 @@ def _about(
         kind=kind,
         action=action.name,
         call=call,
-        trust=action.trust,
+        # Plain strings, which are recorded as they are.
+        trust=str(action.trust),
         goal=action.goal,
         turn=action.turn,
         tool_use_id=action.tool_use_id,
-        error_class=error_class,
+        error_class=str(error_class),
         error_code=error_code,
         detail=detail,
     )

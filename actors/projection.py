@@ -115,9 +115,9 @@ def reduce(p: Projection, event: Event) -> Projection:
     """
     fold = _FOLDS.get(event.kind)
     after = p if fold is None else fold(p, event)
-    if event.kind.startswith(_RECORD_PREFIX):
+    if after.events >= event.seq or event.kind.startswith(_RECORD_PREFIX):
         return after
-    return replace(after, events=max(after.events, event.seq))
+    return replace(after, events=event.seq)
 
 
 def project(events: Iterable[Event]) -> Projection:
@@ -170,6 +170,8 @@ def _acted(state: ActionState, p: Projection, event: Event) -> Projection:
         actions=with_action(p.actions, p.calls, event, state),
         calls=p.calls.add(event.call),
         fanout=with_decision(p.fanout, event, blocked=blocked) if decided else p.fanout,
+        # Here as well, since these are most of a run's events, and a copy of the whole costs as much as the rest of it.
+        events=max(p.events, event.seq),
     )
 
 

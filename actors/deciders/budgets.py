@@ -5,8 +5,9 @@ A run has one pool, however many goals share it: `Standing.spent` counts what al
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from affidavit.actors.amounts import Amounts
 from affidavit.actors.deciders.port import Action, Denial, Standing, Trim
 from affidavit.actors.events import FaultClass
 
@@ -104,8 +105,9 @@ class TimeBudget:
         left = self.limit_ms - standing.spent.ms
         if left <= 0:
             return _exceeded("time", f"the budget of {self.limit_ms / 1000:g} s of work is used up")
-        own = action.reserve.ms or action.limit_ms
-        return Trim(replace(action.reserve, ms=min(own or left, left)))
+        reserve = action.reserve
+        own = reserve.ms or action.limit_ms
+        return Trim(Amounts(reserve.tokens, reserve.cost_micros, min(own or left, left)))
 
 
 def _exceeded(code: str, reason: str) -> Denial:
