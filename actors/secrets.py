@@ -14,6 +14,7 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, final
 from urllib.parse import quote, quote_plus
@@ -32,6 +33,10 @@ _MAX_FILE: Final = 64 * 1024
 _MAX_DEPTH: Final = 32
 # What names things for the runtime itself, and holds nothing from outside.
 _STRUCTURAL: Final = frozenset({"kind", "actor", "goal", "child", "trust", "error_class"})
+_TEXTS: Final = tuple(
+    item.name for item in fields(Event) if item.type == "str" and item.name not in _STRUCTURAL
+)
+_READ_TEXTS: Final = attrgetter(*_TEXTS)
 # The provider's content counts only whole and unaltered.
 _WHOLE_OR_NOT_AT_ALL: Final = frozenset({"blocks"})
 
@@ -88,12 +93,10 @@ class Secrets:
         if self._pattern is None:
             return event
         changes: dict[str, str] = {}
-        for item in fields(event):
-            value = getattr(event, item.name)
-            if isinstance(value, str) and item.name not in _STRUCTURAL:
-                clean = self.scrub(value)
-                if clean != value:
-                    changes[item.name] = clean
+        for name, value in zip(_TEXTS, _READ_TEXTS(event), strict=True):
+            clean = self.scrub(value) if value else value
+            if clean != value:
+                changes[name] = clean
         detail = {key: self._value(value, 0) for key, value in event.detail.items()}
         altered = {key for key, value in event.detail.items() if detail[key] != value}
         if not changes and not altered:
