@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import trio
 import trio.testing
@@ -19,7 +21,7 @@ from affidavit.actors.session import open_session
 from affidavit.actors.timer import open_timer
 from tests.actors.fakes import FailingSigner
 from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds
-from tests.actors.sealing_kit import SIGNER, parked, record
+from tests.actors.sealing_kit import SIGNER, change, parked, record
 
 
 async def seals(log: MemoryLog) -> list[Event]:
@@ -140,6 +142,32 @@ async def test_what_a_former_owner_left_unsealed_is_signed_within_the_interval(
             await trio.sleep(10.5)
             assert [seal.detail["size"] for seal in await seals(log)] == [2]
             runtime.converge()
+
+
+async def test_what_was_refused_is_not_tried_again_until_more_is_recorded(
+    autojump_clock: MockClock, log: MemoryLog, signer: FailingSigner, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A run whose sealed events were changed is rejected once, and its next owner does not ask for a seal at every beat."""
+    async with open_sealer(log, signer) as sealer:
+        await parked(log, sealer)
+    async with open_session(log, MemoryBus(), id=RUN) as session:
+        runtime = FakeRuntime()
+        await session.resume(runtime, GoalKey(RUN))
+        await session.reporter.report(SPEAK)
+        runtime.current = replace(runtime.current, active=False)
+    await change(log, 2)
+    for refused in (True, False):
+        caplog.clear()
+        async with (
+            open_sealer(log, signer, interval=10) as sealer,
+            open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session,
+        ):
+            runtime = FakeRuntime()
+            await session.resume(runtime, GoalKey(RUN))
+            await trio.sleep(35)
+            assert ("could not be signed on the way" in caplog.text) is refused
+            runtime.current = replace(runtime.current, active=False)
+    assert (await kinds(log)).count(Kind.RECORD_REJECTED) == 1
 
 
 async def test_a_signer_that_is_back_signs_at_the_next_interval(

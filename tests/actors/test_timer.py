@@ -13,11 +13,11 @@ from trio.testing import MockClock
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.errors import RunParked
-from affidavit.actors.goal import GoalKey, GoalStatus
+from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.session import open_session
 from affidavit.actors.timer import DEFAULT_POLL, Timer, open_timer
-from tests.actors.runtimes import RUN, SPEC, FakeRuntime
+from tests.actors.runtimes import RUN, SPEC, FakeRuntime, phase
 from tests.actors.session_kit import tasks
 
 
@@ -205,3 +205,14 @@ async def test_a_goal_whose_runtime_does_not_tell_is_asked_at_every_beat_until_i
         assert runtime.asked == asked + 2
         runtime.converge()
     assert len(timer.goals) == 0
+
+
+async def test_a_goal_that_has_reported_its_end_is_asked_no_more(
+    timer: Timer, autojump_clock: MockClock
+) -> None:
+    """At once, and not only when a look has found it."""
+    async with open_session(MemoryLog(), MemoryBus(), id=RUN, timer=timer) as session:
+        await session.submit(FakeRuntime(), SPEC)
+        assert len(timer.goals) == 1
+        await session.reporter.report(phase(Phase.CONVERGED))
+        assert (len(timer.goals), len(timer.floor)) == (0, 0)
