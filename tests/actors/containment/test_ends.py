@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -122,6 +124,22 @@ def _start_and_kill(seen: Witness, argv: list[str]) -> None:
             ours.send_signal(signal.SIGKILL)
         assert ours.wait(PATIENCE_MS / 1000) == -signal.SIGKILL
     seen.wait_for_the_end()
+
+
+async def test_it_is_started_from_the_thread_that_runs_us(
+    level: Containment, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel ends a sandbox with the thread that started it: one that ends when idle would end a long command with it."""
+    threads: list[int] = []
+    real = subprocess.Popen
+
+    def popen(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        threads.append(threading.get_ident())
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    await run(level, work, "true")
+    assert threads == [threading.get_ident()]
 
 
 async def test_cancelling_during_the_start_leaves_nothing(level: Containment, work: Path) -> None:
