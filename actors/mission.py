@@ -7,7 +7,7 @@ the conversation lacks; so the step after a restart is the step that the crash p
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import final
+from typing import Final, final
 
 from affidavit.actors.conversation import Conversation
 from affidavit.actors.dispatch import Dispatcher
@@ -26,6 +26,12 @@ from affidavit.actors.recovery import closing_events, ending_events, turn_comple
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.rules import rules_of
 from affidavit.actors.text import fit
+
+# What a model said together with one of these is on the record, but it is not what the goal asked for.
+_NOT_ANSWERED: Final = {
+    "refusal": "the model declined to answer",
+    "content_filter": "the provider withheld the answer, or a part of it",
+}
 
 
 @final
@@ -157,13 +163,15 @@ class Mission:
         return status
 
     def _verdict(self) -> GoalStatus:
-        """Judge a turn that asked for no tool. An answer that is empty or was cut short is no answer."""
+        """Judge a turn that asked for no tool. An answer that is empty, cut short, declined or withheld is none."""
         conversation = self._ledger.conversation
         if conversation.stop_reason == "max_tokens":
             # The model's own limit may be lower than the goal's, so only what was counted is said.
             usage = conversation.turn_usage
             where = f"after {usage.output_tokens} output tokens" if usage else "at a limit of output tokens"
             return self._stalled(f"the answer was cut off {where}", FaultClass.BUDGET_EXCEEDED)
+        if conversation.stop_reason in _NOT_ANSWERED:
+            return self._stalled(_NOT_ANSWERED[conversation.stop_reason], FaultClass.TERMINAL)
         if not conversation.last_text.strip():
             return self._stalled("the model ended its turn without an answer", FaultClass.TERMINAL)
         return GoalStatus(Phase.CONVERGED, conversation.last_text, conversation.turn)

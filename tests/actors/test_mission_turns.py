@@ -151,12 +151,14 @@ async def test_an_error_message_of_any_length_is_recorded_cut(autojump_clock: tr
             FaultClass.BUDGET_EXCEEDED,
         ),
         (ModelReply("", (), "max_tokens"), "cut off at a limit", FaultClass.BUDGET_EXCEEDED),
+        (ModelReply("I will not.", (), "refusal"), "declined to answer", FaultClass.TERMINAL),
+        (ModelReply("Well, ", (), "content_filter"), "withheld the answer", FaultClass.TERMINAL),
     ],
 )
 async def test_no_answer_is_not_taken_for_one(
     reply: ModelReply, words: str, error_class: str, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """An empty answer and one cut short stall the run honestly; what was said is on the record all the same."""
+    """Empty, cut short, declined, withheld: the run stalls honestly; what was said is on the record all the same."""
     run = await run_to_end(MemoryLog(), MissionConfig(replies(reply)))
     assert words in run.answer
     assert run.error_class == error_class
