@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar, final
 
 import trio
@@ -281,4 +281,4 @@ def _settled(action: Action, used: Amounts, begun: float) -> Amounts:
     if not action.reserve.ms:
         return used
     elapsed = math.ceil((trio.current_time() - begun) * 1000)
-    return replace(used, ms=min(elapsed, action.reserve.ms))
+    return Amounts(used.tokens, used.cost_micros, min(elapsed, action.reserve.ms))

@@ -51,7 +51,8 @@ class WaistMachine(RuleBasedStateMachine):
         """What waits for a person; if nothing does, somebody is made to ask."""
         if not waiting(self.loop.do(self.world.events)):
             self.own()
-            self.loop.do(lambda: self.world.ask("", "pay"))
+            tool = ("pay", "pay_again")[len(self.world.asked) % 2]
+            self.loop.do(lambda: self.world.ask("", tool))
         return waiting(self.loop.do(self.world.events))
 
     @rule(goal=GOALS, tool=st.sampled_from([*TOOLS, "ghost"]))

@@ -44,8 +44,8 @@ T = TypeVar("T")
 RUN: Final = "run-1"
 SECOND: Final = 10**9
 EXPIRES: Final = 100
-STEPS: Final = 5
-MOST: Final = Amounts(tokens=60, cost_micros=40, ms=90_000)
+STEPS: Final = 3
+MOST: Final = Amounts(tokens=60, cost_micros=40, ms=150_000)
 LIMIT_MS: Final = 30_000
 # Whether a tool may be run again. What begins with `pay` needs a person.
 TOOLS: Final = {"look": True, "send": False, "pay": False, "pay_again": True}
