@@ -13,13 +13,14 @@ import trio
 
 from affidavit.actors.containment.port import ProxyRoute
 
-MOST_CONNECTIONS: Final = 64
+MOST_CONNECTIONS: Final = 32
+_NO_ROOM_PAUSE: Final = 0.1
 _CHUNK: Final = 65536
 _CONNECT_SECONDS: Final = 10.0
 
 
 async def forward(listener: trio.SocketListener, route: ProxyRoute) -> None:
-    """Accept connections and carry each to the proxy and back, until cancelled.
+    """Accept connections and carry each to the proxy and back, until cancelled; never more than `MOST_CONNECTIONS` at once.
 
     Args:
         listener: Listens inside the sandbox; closed on leaving.
@@ -27,24 +28,29 @@ async def forward(listener: trio.SocketListener, route: ProxyRoute) -> None:
 
     Cancellation: all connections are closed at once.
     """
-    limiter = trio.CapacityLimiter(MOST_CONNECTIONS)
+    slots = trio.Semaphore(MOST_CONNECTIONS)
 
     async def serve(inside: trio.SocketStream) -> None:
         try:
-            async with inside, limiter:
+            async with inside:
                 await _carry(inside, route)
-        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
-            return  # Either side went away, which is how connections end.
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+            return  # Either side went away or is too busy, which fails this connection and not the command.
+        finally:
+            slots.release()
 
     async with listener, trio.open_nursery() as nursery:
         while True:
+            # Before a connection is taken, since each costs this process descriptors that its other runs need too.
+            await slots.acquire()
             try:
                 stream = await listener.accept()
             except OSError:
-                # Out of descriptors, for instance: the command's connection fails, and not the run.
-                await trio.sleep(0.1)
-                continue
-            nursery.start_soon(serve, stream)
+                # Out of descriptors, for instance: the command's connection waits, and the run goes on.
+                slots.release()
+                await trio.sleep(_NO_ROOM_PAUSE)  # noqa: ASYNC120  # the error is dealt with: there is room again later
+            else:
+                nursery.start_soon(serve, stream)
 
 
 async def _carry(inside: trio.SocketStream, route: ProxyRoute) -> None:

@@ -194,9 +194,9 @@ def check_command(command: Sequence[str], environment: Mapping[str, str]) -> Non
     """Refuse what the system has no form for.
 
     Raises:
-        ContainmentFailed: The command is empty, or a text has a NUL or is not valid Unicode.
+        ContainmentFailed: The command or its program's name is empty, or a text has a NUL or is not valid Unicode.
     """
-    if not command:
+    if not command or not command[0]:
         raise ContainmentFailed("the command is empty")
     for text in (*command, *environment, *environment.values()):
         if "\0" in text:

@@ -23,6 +23,8 @@ MAX_REDIRECTS: Final = 5
 SILENCE_SECONDS: Final = 60.0
 _MAX_CONNECTIONS: Final = 20
 _KEEP_SECONDS: Final = 5.0
+# httpcore2 takes `ws` and `wss` for them, which nobody here speaks.
+_SCHEMES: Final = ("http", "https")
 
 
 def guarded_client(
@@ -73,11 +75,13 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
         Raises:
             EgressDenied: The policy refuses the destination, or no longer allows the connection that was kept open to it.
-            httpx2.TransportError: As any transport raises it.
+            httpx2.TransportError: As any transport raises it; for a scheme other than http and https too.
 
         Cancellation: the connection is closed at once.
         """
         url = request.url
+        if url.scheme not in _SCHEMES:
+            raise httpx2.UnsupportedProtocol(f"only {' and '.join(_SCHEMES)} are spoken", request=request)
         asked = httpcore2.Request(
             method=request.method,
             url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),

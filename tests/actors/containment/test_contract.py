@@ -80,6 +80,7 @@ async def test_what_cannot_be_run_is_told_as_a_shell_tells_it(level: Containment
     ("command", "environment"),
     [
         ([], {}),
+        ([""], {}),
         (["a\0b"], {}),
         (["\ud800"], {}),
         (["true"], {"A": "\0"}),

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import socket
 from functools import partial
+from pathlib import Path
 
 import trio
 import trio.testing
 
 from affidavit.actors.containment.forward import MOST_CONNECTIONS, forward
 from affidavit.actors.containment.port import ProxyRoute
+
+FLOOD = 3 * MOST_CONNECTIONS
+
+
+def descriptors() -> int:
+    """How many descriptors this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 async def listening(backlog: int = 4 * MOST_CONNECTIONS) -> trio.SocketListener:
@@ -35,22 +43,23 @@ async def test_a_flood_of_connections_is_not_accepted() -> None:
             assert await stream.receive_some(1) == b"x"
             await stream.send_all(b"y")
 
-    clients: list[trio.SocketStream] = []
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.serve_listeners, keep, [proxy])
         nursery.start_soon(forward, inside, ProxyRoute(port_of(proxy)))
-        for _ in range(2 * MOST_CONNECTIONS):
-            clients.append(await trio.open_tcp_stream("127.0.0.1", port_of(inside)))
+        before = descriptors()
+        clients = [await trio.open_tcp_stream("127.0.0.1", port_of(inside)) for _ in range(FLOOD)]
         while reached < MOST_CONNECTIONS:
             await trio.testing.wait_all_tasks_blocked(0.01)
         await trio.testing.wait_all_tasks_blocked(0.05)
         assert reached == MOST_CONNECTIONS
+        # Each that is carried has one from the command, one to the proxy, and here the proxy's own end.
+        assert descriptors() - before - FLOOD <= 3 * MOST_CONNECTIONS
 
         for client in clients:  # Each that ends makes room for one that waited.
             async with client:
                 await client.send_all(b"x")
                 assert await client.receive_some(1) == b"y"
-        assert reached == 2 * MOST_CONNECTIONS
+        assert reached == FLOOD
         nursery.cancel_scope.cancel()
 
 

@@ -96,6 +96,8 @@ async def test_arguments_that_do_not_fit_are_told_to_the_model(arguments: dict[s
         ("http://169.254.169.254/", r"refused: no connection to 169\.254\.169\.254:80: link-local address"),
         ("http://[::1]:99/", r"refused: no connection to \[::1\]:99: loopback address"),
         ("ftp://8.8.8.8/", "only http:// and https:// addresses"),
+        ("ws://8.8.8.8/", "only http:// and https:// addresses"),
+        ("wss://8.8.8.8/", "only http:// and https:// addresses"),
         ("8.8.8.8", "only http:// and https:// addresses"),
         ("", "only http:// and https:// addresses"),
         ("http://[::1/", "the fetch failed: "),

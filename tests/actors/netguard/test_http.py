@@ -167,6 +167,19 @@ async def test_a_redirect_is_decided_on_like_any_request(location: str) -> None:
     assert [one.allowed for one in book.decisions] == [True, False]
 
 
+@pytest.mark.parametrize("scheme", ["ws", "wss", "ftp", "file"])
+async def test_a_redirect_to_another_protocol_is_not_followed(scheme: str) -> None:
+    """Nothing but http and https is spoken, though the library below knows more names for them."""
+    book = Book()
+    async with open_site(book) as site:
+        to = f"{scheme}://127.0.0.1:{site.port}/"
+        site.reply = lambda head: response(b"", "302 Found", f"Location: {to}")
+        async with guarded_client(book.guard(f"127.0.0.1:{site.port}"), follow_redirects=True) as client:
+            with pytest.raises(httpx2.UnsupportedProtocol):
+                await client.get(f"http://127.0.0.1:{site.port}/")
+    assert book.accepted == [("127.0.0.1", site.port)]
+
+
 async def test_a_redirect_is_followed_where_it_is_allowed_and_not_for_ever() -> None:
     """Up to five are followed, each over a connection with an allow of its own."""
     book = Book()
