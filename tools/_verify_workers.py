@@ -182,7 +182,7 @@ class Workers:
             while due in finished:
                 yield from finished.pop(due)
                 due += RANGE
-        while due < end:
+        while due < end and reader.is_wanted:
             self._help(finished, due)
             while due in finished:
                 yield from finished.pop(due)
