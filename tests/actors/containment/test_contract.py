@@ -66,6 +66,22 @@ async def test_nothing_of_ours_is_inherited(
     assert "held" not in seen
 
 
+async def test_our_standard_input_is_not_read(level: Containment, work: Path) -> None:
+    """What somebody types to us is not for a command, which has an empty input."""
+    reading, writing = os.pipe()
+    os.write(writing, b"typed")
+    os.close(writing)
+    kept = os.dup(0)
+    os.dup2(reading, 0)
+    try:
+        outcome = await run(level, work, "cat")
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(reading)
+    assert (outcome.exit_code, outcome.stdout.length) == (0, 0)
+
+
 async def test_what_cannot_be_run_is_told_as_a_shell_tells_it(level: Containment, work: Path) -> None:
     """No such program: 127. No program at all: 126."""
     (work / "text").write_text("text")

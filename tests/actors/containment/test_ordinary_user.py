@@ -17,16 +17,16 @@ SUITES = ("test_red_files.py", "test_red_kernel.py", "test_red_network.py", "tes
 PROGRAM = """
 import site, sys
 site.addsitedir(sys.argv[1])
-import pytest, trio, affidavit.actors.containment.bubblewrap
+import pytest, affidavit.actors.containment.bubblewrap
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[2:]]) if sys.argv[2:] else 0)
 """
 
 
 def as_nobody(python: str, home: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the program as a user who has nothing."""
+    """Run the program as a user who has nothing, with our packages and not with those of the system."""
     packages = next(path for path in sys.path if path.endswith("site-packages"))
     return subprocess.run(
-        [python, "-B", "-c", PROGRAM, packages, *arguments],
+        [python, "-B", "-S", "-c", PROGRAM, packages, *arguments],
         user=NOBODY,
         group=NOBODY,
         extra_groups=[],
