@@ -161,7 +161,7 @@ async def test_a_stored_seal_that_is_none_is_refused(
         with pytest.raises(SealRefused, match="holds no seal"):
             await session.seal()
     await log.append([Entry(RUN, 2, (encode(SPEAK, stream=RUN, seq=3, time=0),))])
-    with pytest.raises(SealRefused, match="holds no (checkpoint|root)"):
+    with pytest.raises(SealRefused, match=r"holds no (checkpoint|root)"):
         await record(log)
 
 
