@@ -41,6 +41,9 @@ async def seal(run_id: RunId, /, *, principal: Principal = None, store: Store = 
         events = await history(log, whole_id)
     output = Output()
     await output.line(f"run {whole_id}")
-    for line in (*status_lines(project(events), Waits(events).standing()), *handover_lines(place, whole_id, events)):
+    for line in (
+        *status_lines(project(events), Waits(events).standing()),
+        *handover_lines(place, whole_id, events),
+    ):
         await output.line(line)
     return CONVERGED
