@@ -1,10 +1,12 @@
 """The tools of an agent on the command line: reading a workspace and, only where they are named, commands and the net.
 
 `run_command` and `http_fetch` are there only if the goal or the policy names them: nobody is given a shell by default.
+The store, and files that hold the operator's secrets, are shown to no agent, even where its workspace is around them.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +14,9 @@ from typing import Final
 
 from affidavit.actors.containment.detect import detect
 from affidavit.actors.containment.none import NoContainment
+from affidavit.actors.containment.plan import within
 from affidavit.actors.containment.port import ProxyRoute
+from affidavit.actors.models.endpoint import ANTHROPIC, OPENAI
 from affidavit.actors.netguard.proxy import open_proxy
 from affidavit.actors.netguard.scope import current_guard
 from affidavit.actors.toolbox.http_fetch import http_fetch
@@ -21,10 +25,12 @@ from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.actors.toolbox.run_command import CommandTool
 from affidavit.actors.toolbox.workspace import WorkspaceTools
 from affidavit.tools.errors import UsageError, notice
+from affidavit.tools.passphrase import FILE_VARIABLE
 from affidavit.tools.place import Place
 
 COMMAND: Final = "run_command"
 FETCH: Final = "http_fetch"
+_SECRET_FILES: Final = (FILE_VARIABLE, OPENAI.file_variable, ANTHROPIC.file_variable)
 
 
 async def agent_toolbox(workspace: Path | None, named: Collection[str], place: Place) -> Toolbox:
@@ -33,7 +39,7 @@ async def agent_toolbox(workspace: Path | None, named: Collection[str], place: P
     Args:
         workspace: Where the agent may read, and its commands work and write; None gives it neither.
         named: The tools that the goal's grant or the policy names.
-        place: The store, which no command gets to see.
+        place: The store, which no tool gets to see.
 
     Raises:
         ConfigurationError: There is no such workspace.
@@ -41,24 +47,34 @@ async def agent_toolbox(workspace: Path | None, named: Collection[str], place: P
     """
     tools: list[Tool] = []
     root = ""
+    kept = _kept_back(place)
     if workspace is not None:
-        reading = WorkspaceTools(workspace)
+        reading = WorkspaceTools(workspace, keep_back=kept)
         tools += reading.tools
         root = str(reading.root)
     if COMMAND in named:
         if not root:
             raise UsageError(f"{COMMAND} works in a workspace: name one with --workspace")
-        tools.append(await _commands(root, place))
+        tools.append(await _commands(root, kept))
     if FETCH in named:
         tools.append(http_fetch())
     return Toolbox(tools, place=root)
 
 
-async def _commands(root: str, place: Place) -> Tool:
-    found = await detect(withheld=(str(place.folder.resolve()),))
-    if found.containment is None:
-        notice(f"{COMMAND} will be refused, since commands cannot be contained here: {found.reason}")
-    return CommandTool(found.containment or NoContainment(), root, open_proxy=_open_proxy).tool
+def _kept_back(place: Place) -> tuple[str, ...]:
+    """Return the real paths of the store and of the files that the environment names for secrets."""
+    named = filter(None, map(os.environ.get, _SECRET_FILES))
+    return tuple(os.path.realpath(path) for path in (str(place.folder), *named))
+
+
+async def _commands(root: str, kept: tuple[str, ...]) -> Tool:
+    found = await detect(withheld=kept)
+    overlap = next((path for path in kept if within(root, path) or within(path, root)), None)
+    reason = found.reason if overlap is None else f"{overlap} must stay out of the workspace {root}"
+    containment = None if reason else found.containment
+    if containment is None:
+        notice(f"{COMMAND} will be refused, since commands cannot be contained here: {reason}")
+    return CommandTool(containment or NoContainment(), root, open_proxy=_open_proxy).tool
 
 
 @asynccontextmanager

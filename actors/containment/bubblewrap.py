@@ -33,11 +33,12 @@ class Bubblewrap:
         """Choose bwrap, and say what no sandbox may contain.
 
         Args:
-            withheld: Paths that no workspace may contain or lie in: the store, the keys.
+            withheld: Paths that no sandbox may contain or lie in: the store, files with a secret.
             program: The path of bwrap; None looks for it in PATH.
 
         Raises:
-            ContainmentFailed: bwrap is not installed, or our own interpreter cannot be taken along.
+            ContainmentFailed: bwrap is not installed, our own interpreter cannot be taken along, or what every sandbox has holds
+                something that is withheld.
         """
         found = program or shutil.which("bwrap")
         if found is None:
@@ -45,7 +46,8 @@ class Bubblewrap:
         self._program = os.path.realpath(found)
         self._withheld = [os.path.realpath(path) for path in withheld]
         self._interpreter = Interpreter.ours()
-        self._check(self._interpreter.folder)
+        for folder in (self._interpreter.folder, "/usr"):
+            self._check(folder)
         self._supervisor = Supervisor()
 
     @property
@@ -90,8 +92,13 @@ class Bubblewrap:
                     await sandbox.close()
 
     def _real(self, workspace: str) -> str:
+        """Return the workspace's whole path, which must be its real one: a link may be somebody else's doing."""
         real = os.path.realpath(workspace)
         self._check(real)
+        if real != os.path.abspath(workspace):  # noqa: PTH100  # a plain string in, a plain string out
+            raise ContainmentFailed(
+                f"the workspace {workspace} cannot be opened: its path leads through a link"
+            )
         return real
 
     def _check(self, path: str) -> None:

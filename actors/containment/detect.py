@@ -48,7 +48,7 @@ async def detect(*, withheld: Sequence[str] = (), program: str | None = None) ->
     """Tell whether commands can be held at the level `kernel` here. The answer is remembered for the life of this process.
 
     Args:
-        withheld: Paths that no sandbox may contain: the store, the keys.
+        withheld: Paths that no sandbox may contain: the store, files with a secret.
         program: The path of bwrap; None looks for it in PATH.
 
     Cancellation: the probe is ended, and nothing is remembered.
@@ -62,7 +62,7 @@ async def detect(*, withheld: Sequence[str] = (), program: str | None = None) ->
 async def _probe(program: str | None, withheld: Sequence[str]) -> Availability:
     try:
         found = Bubblewrap(program=program, withheld=withheld)
-        with tempfile.TemporaryDirectory(prefix="affidavit-probe-") as folder:
+        with tempfile.TemporaryDirectory(prefix="affidavit-probe-", dir=_scratch()) as folder:
             outcome = await found.run(
                 ["/bin/sh", "-c", _LOOK], limits=Limits(), workspace=folder, environment={}
             )
@@ -70,6 +70,11 @@ async def _probe(program: str | None, withheld: Sequence[str]) -> Availability:
         return Availability(None, str(error))
     lacking = _lacking(outcome)
     return Availability(None, lacking) if lacking else Availability(found, "")
+
+
+def _scratch() -> str:
+    # A sandbox takes real paths alone, and this one is often a link.
+    return os.path.realpath(tempfile.gettempdir())
 
 
 def _lacking(outcome: Outcome) -> str:

@@ -168,10 +168,14 @@ class _Holder:
         self._stack = stack
 
     def directory(self, path: str) -> int:
+        """Open the directory of a real path, and see that it is the one: a folder above it may have been exchanged."""
         try:
-            return self._hold(os.open(path, _DIRECTORY))
+            descriptor = self._hold(os.open(path, _DIRECTORY))
         except OSError as error:
             raise ContainmentFailed(f"the directory {path} cannot be opened: {error.strerror}") from error
+        if os.readlink(f"/proc/self/fd/{descriptor}") != path:  # noqa: PTH115  # as text
+            raise ContainmentFailed(f"the directory {path} cannot be opened: its path leads through a link")
+        return descriptor
 
     def memory(self, content: bytes) -> int:
         descriptor = self._hold(os.memfd_create("sandbox", os.MFD_CLOEXEC))

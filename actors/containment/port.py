@@ -178,7 +178,7 @@ class Containment(Protocol):
         Args:
             command: The program and its arguments; no shell reads them.
             limits: What it may use.
-            workspace: The directory it works in.
+            workspace: The directory it works in, by its real path.
             environment: Variables it gets beside the level's own few; nothing of ours is inherited.
             proxy: The proxy it may reach; None for no network where the level can take it away.
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from affidavit.actors.errors import ToolFailed
-from affidavit.actors.toolbox.beneath import open_beneath, shown
+from affidavit.actors.toolbox.beneath import NOTHING, Withheld, open_beneath, shown
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 MAX_RESULT_CHARS: Final = 64 * 1024
@@ -19,7 +19,7 @@ MAX_SCANNED: Final = 20_000
 BINARY_PROBE: Final = 8192
 
 
-def read_lines(root: str, path: str, first: int, count: int) -> str:
+def read_lines(root: str, path: str, first: int, count: int, kept: Withheld = NOTHING) -> str:
     """Return some lines of a text file below a root.
 
     Args:
@@ -27,11 +27,12 @@ def read_lines(root: str, path: str, first: int, count: int) -> str:
         path: The file, relative to the root.
         first: The first line, from 1.
         count: How many lines at most.
+        kept: What is withheld.
 
     Raises:
-        ToolFailed: The file cannot be read, is too large, binary, or has no such line.
+        ToolFailed: The file cannot be read, is withheld, is too large, binary, or has no such line.
     """
-    data = read_whole(open_beneath(root, path), path)
+    data = read_whole(open_beneath(root, path, kept), path)
     if b"\0" in data[:BINARY_PROBE]:
         raise ToolFailed(f"{shown(path)} is a binary file of {len(data)} bytes")
     lines = data.decode("utf-8", "replace").split("\n")
@@ -67,13 +68,13 @@ def read_whole(handle: int, path: str, limit: int = MAX_FILE_BYTES) -> bytes:
     return data
 
 
-def list_entries(root: str, path: str) -> str:
+def list_entries(root: str, path: str, kept: Withheld = NOTHING) -> str:
     """Return the entries of a directory below a root: folders with `/`, files with size, links with `@`.
 
     Raises:
         ToolFailed: The directory cannot be read, or is none.
     """
-    handle = open_beneath(root, path)
+    handle = open_beneath(root, path, kept)
     try:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             raise ToolFailed(f"{shown(path)} is a file, not a directory")

@@ -6,6 +6,7 @@ waist before the tool is asked; the tool asks again, so that no mistake in betwe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
@@ -80,14 +81,14 @@ class CommandTool:
 
         Args:
             containment: What holds the commands.
-            workspace: The directory they work in.
+            workspace: The directory they work in. Links in this path are followed once, here.
             limits: What a command may use; None for the defaults.
             trust: How far the commands are trusted; an operator who has chosen them may say `trusted`.
             environment: Variables that they get.
             open_proxy: Opens a proxy for one call; None for no network.
         """
         self._containment = containment
-        self._workspace = workspace
+        self._workspace = os.path.realpath(workspace)
         self._limits = limits or Limits()
         self._trust = trust
         self._environment = dict(environment or {})

@@ -15,7 +15,15 @@ from itertools import islice
 from typing import Final
 
 from affidavit.actors.errors import ToolFailed
-from affidavit.actors.toolbox.beneath import DIRECTORY_FLAGS, MAX_DEPTH, open_beneath, open_regular, shown
+from affidavit.actors.toolbox.beneath import (
+    MAX_DEPTH,
+    NOTHING,
+    Withheld,
+    open_beneath,
+    open_directory,
+    open_regular,
+    shown,
+)
 from affidavit.actors.toolbox.reading import BINARY_PROBE, MAX_SCANNED, plain, read_whole
 
 MAX_MATCHES: Final = 100
@@ -37,6 +45,7 @@ class Search:
 
     Attributes:
         pattern: The substring looked for; one line.
+        kept: What is withheld; it is left out.
         stop: Set by whoever no longer waits for the search.
         matches: The lines found so far, as `path:line: text`.
         files: How many files were looked into.
@@ -46,6 +55,7 @@ class Search:
     """
 
     pattern: str
+    kept: Withheld = NOTHING
     stop: threading.Event = field(default_factory=threading.Event)
     matches: list[str] = field(default_factory=list)
     files: int = 0
@@ -59,7 +69,7 @@ class Search:
         Raises:
             ToolFailed: The path cannot be opened, or leads outside.
         """
-        handle = open_beneath(root, path)
+        handle = open_beneath(root, path, self.kept)
         base = "/".join(part for part in path.split("/") if part not in {"", "."})
         if stat.S_ISREG(os.fstat(handle).st_mode):
             self._file(handle, base)
@@ -100,9 +110,9 @@ class Search:
     def _entry(self, entry: os.DirEntry[str], directory: int, path: str, depth: int) -> None:
         try:
             if entry.is_file(follow_symlinks=False):
-                self._file(open_regular(entry.name, directory), path)
+                self._file(open_regular(entry.name, directory, self.kept), path)
             elif entry.is_dir(follow_symlinks=False) and entry.name not in SKIPPED and depth < MAX_DEPTH:
-                handle = os.open(entry.name, DIRECTORY_FLAGS, dir_fd=directory)
+                handle = open_directory(entry.name, directory, self.kept)
                 try:
                     self._directory(handle, path, depth + 1)
                 finally:

@@ -7,7 +7,7 @@ threads of a limiter of their own, so that a disk that hangs stalls these tools 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, TypeVar, final
@@ -16,6 +16,7 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field
 
 from affidavit.actors.errors import ConfigurationError, ToolFailed
+from affidavit.actors.toolbox.beneath import withheld
 from affidavit.actors.toolbox.port import Tool
 from affidavit.actors.toolbox.reading import MAX_LINES, list_entries, read_lines
 from affidavit.actors.toolbox.searching import Search
@@ -57,16 +58,19 @@ class SearchText(_Arguments):
 class WorkspaceTools:
     """The tools of one workspace."""
 
-    def __init__(self, root: str | Path) -> None:
+    def __init__(self, root: str | Path, *, keep_back: Sequence[str | Path] = ()) -> None:
         """Take a directory as the workspace.
 
         Args:
             root: The directory. Links in this path are followed once, here.
+            keep_back: Files and folders that are not read though they may lie in it: the store, files with a secret.
 
         Raises:
             ConfigurationError: It does not exist, is no directory, or cannot be read.
         """
         self._root = _directory(root)
+        # Whole paths, since the current directory may be another one by the time of a call.
+        self._keep_back = tuple(str(Path(path).absolute()) for path in keep_back)
         self._limiter = trio.CapacityLimiter(_THREADS)
         self._tools: tuple[Tool, ...] = (
             TypedTool(
@@ -97,17 +101,22 @@ class WorkspaceTools:
         return self._tools
 
     async def _read(self, arguments: ReadFile) -> str:
-        work = partial(read_lines, self._root, arguments.path, arguments.offset, arguments.limit)
-        return await self._in_thread(work)
+        return await self._in_thread(
+            lambda: read_lines(
+                self._root, arguments.path, arguments.offset, arguments.limit, withheld(self._keep_back)
+            )
+        )
 
     async def _list(self, arguments: ListDir) -> str:
-        return await self._in_thread(partial(list_entries, self._root, arguments.path))
+        return await self._in_thread(
+            lambda: list_entries(self._root, arguments.path, withheld(self._keep_back))
+        )
 
     async def _search(self, arguments: SearchText) -> str:
         pattern = arguments.pattern
         if not pattern or "\n" in pattern or len(pattern) > MAX_PATTERN_CHARS:
             raise ToolFailed(f"the pattern must be one line of 1 to {MAX_PATTERN_CHARS} characters")
-        search = Search(pattern)
+        search = Search(pattern, await self._in_thread(partial(withheld, self._keep_back)))
         try:
             with trio.move_on_after(SEARCH_SECONDS) as scope:
                 await self._in_thread(partial(search.run, self._root, arguments.path))

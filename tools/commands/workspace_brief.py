@@ -46,7 +46,7 @@ def system_prompt(
         return given or ""
     if supports_tools:
         return _WITH_TOOLS if given is None else given
-    overview = _overview(str(workspace), granted)
+    overview = _overview(str(workspace.resolve()), granted)
     return "\n\n".join(part for part in (_WITHOUT_TOOLS if given is None else given, overview) if part)
 
 

@@ -15,6 +15,8 @@ from affidavit.actors.containment.bubblewrap import Bubblewrap
 from affidavit.actors.containment.held import open_sandbox
 from affidavit.actors.containment.plan import Interpreter, prepare
 from affidavit.actors.containment.port import ContainmentFailed
+from affidavit.actors.errors import ToolFailed
+from affidavit.actors.toolbox.run_command import CommandTool
 from tests.actors.containment.kit import LIMITS, printed, run, run_python
 
 WRITE_EVERYWHERE = """
@@ -165,6 +167,33 @@ async def test_a_workspace_that_is_swapped_is_not_followed(
         assert os.read(out, 100) == b"the workspace"
         os.close(out)
         await sandbox.close()
+
+
+async def test_a_workspace_whose_path_has_become_a_link_is_refused(
+    kernel: Bubblewrap, tmp_path: Path, work: Path
+) -> None:
+    """A folder above it is another agent's workspace, who has put a link in the place of this one, or above it."""
+    other = tmp_path / "other"
+    (other / "inner").mkdir(parents=True)
+    (other / "inner" / "mark").write_text("SECRET")
+    for name in ("inner", "outer/inner"):
+        (work / name).mkdir(parents=True, exist_ok=True)
+        tool = CommandTool(kernel, str(work / name)).tool
+        first = name.split("/")[0]
+        (work / first).rename(work / f"was-{first}")
+        (work / first).symlink_to(other / "inner" if first == name else other)
+        with pytest.raises(ToolFailed, match="leads through a link"):
+            await tool.run({"command": "cat mark"})
+
+
+async def test_a_folder_that_is_exchanged_while_it_is_opened_is_found_out(tmp_path: Path, work: Path) -> None:
+    """What was looked at and what was opened are one directory, or nothing is run."""
+    (tmp_path / "link").symlink_to(work)
+    (work / "inner").mkdir()
+    path = str(tmp_path / "link" / "inner")
+    made = prepare("bwrap", Interpreter.ours(), path, LIMITS, ["true"], listen=False)
+    with pytest.raises(ContainmentFailed, match="leads through a link"), made:
+        pass
 
 
 async def test_the_store_and_the_keys_cannot_be_part_of_a_workspace(

@@ -226,3 +226,37 @@ async def test_a_workspace_that_is_gone_later_is_a_failed_tool(root: Path) -> No
     await trio.Path(root).rename(root.with_name("renamed"))
     with pytest.raises(ToolFailed, match="No such file"):
         await tools["list_dir"].run({})
+
+
+async def test_what_is_kept_back_is_not_read_by_any_name(root: Path) -> None:
+    """A store and a file with a secret that lie in the workspace: by path, by link, by hard link, in a listing, in a search."""
+    store = root / "data" / "store"
+    store.mkdir(parents=True)
+    (store / "runs").write_text(SECRET)
+    (root / "passphrase").write_text(SECRET)
+    (root / "link").symlink_to("data/store/runs")
+    (root / "folder").symlink_to("data/store")
+    (root / "hard").hardlink_to(root / "passphrase")
+    tools = Toolbox(WorkspaceTools(root, keep_back=(store, root / "passphrase", root / "absent")).tools)
+    for path in ("data/store/runs", "passphrase", "link", "folder/runs", "hard", "data/store/../store/runs"):
+        with pytest.raises(ToolFailed, match="withheld"):
+            await tools["read_file"].run({"path": path})
+    for name in ("list_dir", "search_text"):
+        with pytest.raises(ToolFailed, match="withheld"):
+            await tools[name].run({"path": "data/store", **({"pattern": "x"} if name != "list_dir" else {})})
+    assert "no match" in await tools["search_text"].run({"pattern": SECRET})
+    assert "hello" in await tools["read_file"].run({"path": "src/main.py"})
+
+
+async def test_a_workspace_whose_path_has_become_a_link_is_not_followed(root: Path) -> None:
+    """A folder above it may be another agent's workspace, who puts a link in the place of this one, or above it."""
+    work = root / "a" / "work"
+    work.mkdir(parents=True)
+    tools = Toolbox(WorkspaceTools(work).tools)
+    other = root.parent / "other"
+    (other / "work").mkdir(parents=True)
+    (other / "work" / "file").write_text(SECRET)
+    (root / "a").rename(root / "away")
+    (root / "a").symlink_to(other)
+    with pytest.raises(ToolFailed, match="not where it was"):
+        await tools["read_file"].run({"path": "file"})

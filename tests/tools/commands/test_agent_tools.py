@@ -23,7 +23,12 @@ def contained() -> None:
 
 
 def agent(
-    cli: Cli, grant: list[str], *calls: tuple[str, dict[str, str]], rules: str = "", **more: str | None
+    cli: Cli,
+    grant: list[str],
+    *calls: tuple[str, dict[str, str]],
+    rules: str = "",
+    store: Path | None = None,
+    **more: str | None,
 ) -> Done:
     """Run a scripted agent that makes these calls, under a policy that grants these tools."""
     workspace = cli.home / "work"
@@ -33,7 +38,7 @@ def agent(
     (cli.home / "script.json").write_text(json.dumps({"turns": [turn, {"text": "Done."}]}))
     (cli.home / "policy.toml").write_text(f"[grant]\ntools = {json.dumps(grant)}\n{rules}")
     words = ("run", "Look", "--model", "script:script.json", "--workspace", "work", "--policy", "policy.toml")
-    return cli(*words, "--store", cli.home / "store", "--id", "r", "--json", **more)
+    return cli(*words, "--store", store or cli.home / "store", "--id", "r", "--json", **more)
 
 
 def events(done: Done, *kinds: str) -> list[dict[str, object]]:
@@ -78,6 +83,34 @@ def test_where_nothing_contains_it_a_command_is_refused(cli: Cli, tmp_path: Path
     (rejected,) = events(done, "action.rejected")
     assert rejected["fault"] == "containment_insufficient"
     assert not (cli.home / "work" / "b.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "store", "passphrase_file"),
+    [("store/notes", "work/store", None), ("secret", "store", "work/secret")],
+)
+def test_what_belongs_to_the_operator_is_shown_to_no_agent(
+    cli: Cli, path: str, store: str, passphrase_file: str | None
+) -> None:
+    """The store, or the file that a variable names for a secret, lies in the workspace: no tool reads it, and no command runs."""
+    (cli.home / "work" / "store").mkdir(parents=True)
+    for name in ("store/notes", "secret"):
+        (cli.home / "work" / name).write_text("hunter2 hunter2")
+    done = agent(
+        cli,
+        ["read_file", "run_command"],
+        ("read_file", {"path": path}),
+        ("run_command", {"command": f"cat {path}"}),
+        store=cli.home / store,
+        AFFIDAVIT_PASSPHRASE_FILE=passphrase_file,
+        AFFIDAVIT_PASSPHRASE=None if passphrase_file else "only for tests",
+    )
+    assert done.code == 0, done.err
+    assert "run_command will be refused" in done.err
+    (rejected,) = events(done, "action.rejected")
+    assert rejected["fault"] == "containment_insufficient"
+    assert "is withheld" in done.out
+    assert "hunter2" not in done.out
 
 
 def test_a_fetch_goes_nowhere_that_no_rule_allows(cli: Cli) -> None:
