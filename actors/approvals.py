@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
+from affidavit.actors.asker import checked_asker
 from affidavit.actors.events import Event, Kind
 
 APPROVED: Final = "approved"
@@ -68,7 +69,7 @@ class Decision:
         statement: The same, signed by them; see `affidavit.crypto.approval`. Empty where nothing is signed.
 
     Raises:
-        ValueError: It names no call, or nobody.
+        ValueError: It names no call, or nobody; or the name or the reason is none that can be recorded, see `checked_asker`.
     """
 
     call: int
@@ -82,6 +83,7 @@ class Decision:
         """Check that somebody decides about something."""
         if self.call < 1 or not self.principal:
             raise ValueError("a decision names its call and who decides")
+        checked_asker(self.principal, self.reason)
 
     @property
     def word(self) -> str:

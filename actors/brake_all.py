@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
+from affidavit.actors.asker import checked_asker
 from affidavit.actors.buses.port import Bus, inbox_subject
 from affidavit.actors.clock import Clock
 from affidavit.actors.errors import RunFinished, RunOwned
@@ -58,10 +59,12 @@ async def brake_all(
         What came of it, run by run; a run that has ended meanwhile is left out.
 
     Raises:
+        ValueError: It names nobody, or cannot be recorded so; see `affidavit.actors.asker`.
         LogError: It could not be recorded.
 
     Cancellation: what is done by then stands.
     """
+    checked_asker(principal, reason)
     found: list[Braked] = []
     for run_id in await _those_that_act_first(log):
         try:

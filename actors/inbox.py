@@ -229,7 +229,10 @@ def decision_asked(request: Request) -> Decision | None:
         return None
     if not isinstance(statement, bytes) or not (args is None or isinstance(args, bytes)):
         return None
-    return Decision(request.call, word == APPROVED, request.principal, request.reason, args, statement)
+    try:
+        return Decision(request.call, word == APPROVED, request.principal, request.reason, args, statement)
+    except ValueError:
+        return None
 
 
 def brake_event(*, engage: bool, principal: str, reason: str) -> Event:

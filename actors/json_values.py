@@ -125,6 +125,30 @@ def read_input(value: object) -> str:
         raise ValueError(f"an input is no JSON value: {error}") from error
 
 
+def same_input(text: str) -> bytes:
+    """Return bytes that are the same for two inputs if they mean the same.
+
+    White space, escapes, the order of keys, and whether it is 1 or 1.0 make no difference. An input that is no JSON value is the
+    same as its own text alone.
+    """
+    value = show_input(text)
+    if value == text:
+        return text.strip().encode("utf-8", "replace")
+    return json.dumps(_even(value), sort_keys=True, separators=(",", ":")).encode()
+
+
+def _even(value: object) -> object:
+    """Return a JSON value with each whole number as an integer; it nests no deeper than `MAX_DEPTH`."""
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case dict():
+            return {key: _even(item) for key, item in value.items()}
+        case list():
+            return [_even(item) for item in value]
+    return value
+
+
 def _nests_beyond(value: object, limit: int) -> bool:
     level = [value]
     for _ in range(limit):

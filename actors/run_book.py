@@ -17,6 +17,7 @@ from affidavit.actors.amounts import NOTHING, Amounts, reserved_by, used_by
 from affidavit.actors.approvals import Approvals
 from affidavit.actors.deciders.port import Action, Standing
 from affidavit.actors.events import Event, FaultClass, Kind
+from affidavit.actors.json_values import same_input
 
 # How many tool calls back a breaker can look.
 WINDOW: Final = 64
@@ -52,7 +53,6 @@ class _Asked:
     """A tool call as the model asked for it, known by what it asked."""
 
     goal: str
-    tool_use_id: str
     same: bytes
 
 
@@ -78,6 +78,8 @@ class RunBook:
         self.brake: str | None = None
         self.approvals = Approvals()
         self._asked: deque[_Asked] = deque(maxlen=WINDOW)
+        # Counted when a call is asked for: by the time it is judged, those of its own turn may have left the window.
+        self._repeats: dict[tuple[str, str], int] = {}
         self._endings: deque[bool] = deque(maxlen=WINDOW)
         # Set and replaced each time something was decided that a waiting action may go on by.
         self._changed = trio.Event()
@@ -90,7 +92,7 @@ class RunBook:
 
     def _state(self) -> tuple[object, ...]:
         counts = (self.used, self.last_call, self.turns, self.brake)
-        return (*counts, self.open_actions, self.approvals, self._asked, self._endings)
+        return (*counts, self.open_actions, self.approvals, self._asked, self._repeats, self._endings)
 
     @property
     def spent(self) -> Amounts:
@@ -114,7 +116,7 @@ class RunBook:
             turns=self.turns,
             brake=self.brake,
             approval=self.approvals.of(action.goal, action.tool_use_id) if action.tool_use_id else None,
-            repeats=self._repeats(action),
+            repeats=self._repeats.get((action.goal, action.tool_use_id), 0),
             endings=tuple(self._endings),
             now=now,
         )
@@ -128,17 +130,6 @@ class RunBook:
         if event.kind in _WAKING:
             self._changed.set()
             self._changed = trio.Event()
-
-    def _repeats(self, action: Action) -> int:
-        """Count the calls like this one up to it, among the last ones of its goal."""
-        seen: list[bytes] = []
-        for asked in self._asked:
-            if asked.goal != action.goal:
-                continue
-            seen.append(asked.same)
-            if asked.tool_use_id == action.tool_use_id:
-                return seen.count(asked.same)
-        return 0
 
     def _admitted(self, event: Event) -> None:
         self.last_call = max(self.last_call, event.call)
@@ -170,8 +161,14 @@ class RunBook:
         self.turns += 1
 
     def _tool_call(self, event: Event) -> None:
-        same = sha256(b"%s\0%s" % (event.tool.encode(), event.input.encode())).digest()
-        self._asked.append(_Asked(event.goal, event.tool_use_id, same))
+        asked = _Asked(
+            event.goal, sha256(b"%s\0%s" % (event.tool.encode(), same_input(event.input))).digest()
+        )
+        self._asked.append(asked)
+        self._repeats[event.goal, event.tool_use_id] = self._asked.count(asked)
+
+    def _tool_result(self, event: Event) -> None:
+        self._repeats.pop((event.goal, event.tool_use_id), None)
 
     def _engaged(self, event: Event) -> None:
         self.brake = f"{event.principal}: {event.reason}" if event.reason else event.principal
@@ -190,6 +187,7 @@ _STEPS: Final[dict[str, Callable[[RunBook, Event], None]]] = {
     Kind.APPROVAL_REQUESTED: RunBook._numbered,  # noqa: SLF001
     Kind.TURN_STARTED: RunBook._turn,  # noqa: SLF001
     Kind.TOOL_CALL: RunBook._tool_call,  # noqa: SLF001
+    Kind.TOOL_RESULT: RunBook._tool_result,  # noqa: SLF001
     Kind.BRAKE_ENGAGED: RunBook._engaged,  # noqa: SLF001
     Kind.BRAKE_RELEASED: RunBook._released,  # noqa: SLF001
 }

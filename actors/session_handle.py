@@ -9,6 +9,7 @@ from typing import Final, final
 import trio
 
 from affidavit.actors.approvals import Approval, Decision
+from affidavit.actors.asker import checked_asker
 from affidavit.actors.deltas import LiveReader
 from affidavit.actors.events import Event
 from affidavit.actors.goal import GoalKey, GoalSpec
@@ -156,11 +157,13 @@ class Session:
             The terminal event; the one that stands if the run had ended already.
 
         Raises:
+            ValueError: It names nobody, or cannot be recorded so; see `affidavit.actors.asker`.
             RuntimeError: The session was never opened, or ended before it answered.
             LogError: It could not be recorded.
 
         Cancellation: a cancellation once asked for is carried out all the same.
         """
+        checked_asker(principal, reason)
         return await self._core.ask(partial(CancelRun, principal, reason), Event)
 
     @property
@@ -196,6 +199,7 @@ class Session:
             The brake.engaged or brake.released event.
 
         Raises:
+            ValueError: It names nobody, or cannot be recorded so; see `affidavit.actors.asker`.
             RunFinished: The run has ended.
             RuntimeError: The session was never opened.
             LogError: It could not be recorded.

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, final
 
 from affidavit.actors.approvals import Decision
+from affidavit.actors.asker import checked_asker
 from affidavit.actors.clock import Clock
 from affidavit.actors.errors import ApprovalRefused, LogError, RunFinished, SealRefused
 from affidavit.actors.events import Event, Kind
@@ -20,6 +21,7 @@ UNSUPPORTED: Final = "unsupported"
 NOT_OPENED: Final = "not_opened"
 MALFORMED: Final = "malformed"
 FAILED: Final = "failed"
+_SHOWN: Final = 64
 
 
 class Effects(Protocol):
@@ -99,7 +101,11 @@ class SessionInbox:
             case Kind.REQUEST_BRAKE:
                 work = self._brake
             case _:
-                return _refused(UNSUPPORTED, f"this owner knows no {request.kind}")
+                return _refused(UNSUPPORTED, f"this owner knows no {request.kind[:_SHOWN]}")
+        try:
+            checked_asker(request.principal, request.reason)
+        except ValueError as error:
+            return _refused(MALFORMED, str(error))
         return await _answer(lambda: work(request))
 
     async def _cancel(self, request: Request) -> Answer:
@@ -127,8 +133,8 @@ class SessionInbox:
 
     async def _brake(self, request: Request) -> Answer:
         engage = request.detail.get("engage")
-        if not isinstance(engage, bool) or not request.principal:
-            return _refused(MALFORMED, "the request does not say who pulls the brake or lets it go")
+        if not isinstance(engage, bool):
+            return _refused(MALFORMED, "the request does not say whether the brake is pulled or let go")
         if not self._state.opened:
             return _refused(NOT_OPENED, "nothing was ever recorded on this run")
         braked = await self._effects.brake_run(

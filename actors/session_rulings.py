@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from affidavit.actors.approvals import Approval, Decision
+from affidavit.actors.asker import checked_asker
 from affidavit.actors.clock import Clock
 from affidavit.actors.errors import ApprovalRefused
 from affidavit.actors.events import Event, Kind
@@ -61,6 +62,12 @@ class SessionRulings:
             causation_id=causation_id,
             detail=detail,
         )
+        if decision.statement and self._record.stream.as_recorded(event) != event:
+            # Taken out of the event, it would stand in the statement still, and the two would contradict each other for ever.
+            raise ApprovalRefused(
+                "holds_secret",
+                f"what was signed about call {decision.call} holds a secret of the run, which is never recorded",
+            )
 
         def check() -> None:
             self._check(decision)
@@ -74,12 +81,13 @@ class SessionRulings:
             The brake.engaged or brake.released event.
 
         Raises:
-            ValueError: It names nobody.
+            ValueError: It names nobody, or cannot be recorded so; see `affidavit.actors.asker`.
             RunFinished: The run has ended.
             LogError: It could not be recorded.
         """
         if not principal:
             raise ValueError("the brake is pulled, or let go, by somebody")
+        checked_asker(principal, reason)
         kind = Kind.BRAKE_ENGAGED if engage else Kind.BRAKE_RELEASED
         event = Event(kind, principal=principal, reason=reason, causation_id=causation_id)
         return await self._rule(event, lambda: None)

@@ -96,6 +96,10 @@ class Stream:
         """Have each event altered by `scrub` before it is recorded, in place of the one named before. It must not raise."""
         self._scrub = scrub
 
+    def as_recorded(self, event: Event) -> Event:
+        """Return an event as `scrub_with` would have it recorded now."""
+        return self._scrub(event) if self._scrub else event
+
     async def append(self, *events: Event, prepare: Prepare | None = None) -> tuple[Event, ...]:
         """Record events in one append, all or none.
 

@@ -13,6 +13,7 @@ from typing import Annotated, Final, TypeAlias
 import trio
 from cyclopts import Parameter
 
+from affidavit.actors.asker import checked_asker
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.errors import RunOwned
@@ -30,22 +31,32 @@ OWNER_GRACE: Final = 30.0
 # After so many looks at the inbox without an answer, whether the owner has gone is tried.
 _LOOKS: Final = 4
 
+
+class OwnerSilent(UsageError):
+    """The process that drives a run has not answered in time; what was asked of it stands in the run's inbox."""
+
+
 Principal: TypeAlias = Annotated[
     str | None,
     Parameter(name="--as", help="Who asks, as the record will say; by default your name on this system."),
 ]
 
 
-def principal_of(name: str | None) -> str:
+def principal_of(name: str | None, reason: str = "") -> str:
     """Return who asks: the name given, else the operating system's name of this user.
 
     Raises:
-        UsageError: The name given is blank.
+        UsageError: The name given is blank, or it or the reason is none that can be recorded.
     """
-    if name is not None:
-        if not name.strip():
-            raise UsageError("--as names who asks, so it cannot be blank")
-        return name
+    if name is not None and not name.strip():
+        raise UsageError("--as names who asks, so it cannot be blank")
+    try:
+        return checked_asker(_system_name() if name is None else name, reason)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _system_name() -> str:
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -73,7 +84,7 @@ async def take_or_ask(
         What became of it.
 
     Raises:
-        UsageError: The owner did not answer in time; the request stands.
+        OwnerSilent: The owner did not answer in time; the request stands.
         AffidavitError: It failed.
     """
     async with open_sqlite_log(place.runs, create=False) as log:
@@ -90,7 +101,7 @@ async def take_or_ask(
         with trio.move_on_after(OWNER_GRACE):
             attend = take if needs_signer else lambda: _attend(log, run_id)
             return await _await_answer(log, run_id, seq, inbox, attend)
-    raise UsageError(
+    raise OwnerSilent(
         f"run {run_id} is being driven by another process, which has not answered within {OWNER_GRACE:g} s; "
         "the request stands, and is carried out when that process goes on or the run is resumed"
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from affidavit.crypto.failures import AffidavitError
+from affidavit.tools._verify_report import plain
 
 CONVERGED: Final = 0
 STALLED: Final = 1
@@ -26,9 +27,12 @@ class UsageError(AffidavitError):
 
 
 def notice(text: str) -> None:
-    """Tell a person something on standard error. That it cannot be told is no reason to fail."""
+    """Tell a person something on standard error. That it cannot be told is no reason to fail.
+
+    Names and reasons in it may come from anyone who may write the store, so nothing in it can steer the terminal.
+    """
     try:
-        print(text, file=sys.stderr, flush=True)
+        print("\n".join(map(plain, text.split("\n"))), file=sys.stderr, flush=True)
     except OSError:
         return
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from affidavit.actors.approvals import APPROVED, REFUSED
+from affidavit.actors.approvals import APPROVED, REFUSED, Approval
 from affidavit.actors.deciders.port import Action, Ask, Denial, Standing
 from affidavit.actors.events import FaultClass
 
@@ -48,9 +48,22 @@ class ApprovalGate:
             return _needed("refused", f"{approval.principal} refused it{why}")
         if standing.now >= approval.expires:
             return _needed("expired", "its approval has expired")
+        if not self._holds(approval):
+            return _needed("rules_changed", "its approval was asked for under rules that hold no more")
         if approval.decision == APPROVED:
             return None
         return Ask(approval.expires, approval.approvers, approval.signed, tuple(approval.keys.items()))
+
+    def _holds(self, approval: Approval) -> bool:
+        """Tell whether what was asked for, or given, perhaps under an earlier policy, is what this rule asks for."""
+        who = (approval.principal,) if approval.decision == APPROVED else approval.approvers
+        if self.approvers and not (who and set(who) <= set(self.approvers)):
+            return False
+        keys = dict(self.keys)
+        return not self.signed or (
+            approval.signed
+            and all(approval.keys.get(each) == keys.get(each) for each in who or approval.keys)
+        )
 
 
 def _needed(code: str, reason: str) -> Denial:

@@ -13,6 +13,7 @@ from affidavit.actors.errors import ApprovalRefused
 from affidavit.actors.events import Kind
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.secrets import Secrets
 from affidavit.crypto import Keyring
 from affidavit.crypto.approval import verify_approval
 from tests.actors.approval_kit import ADA, EVE, paying, policy, statement, waiting_run
@@ -42,6 +43,29 @@ async def test_a_signed_approval_is_taken_and_kept(autojump_clock: MockClock) ->
     assert isinstance(kept, bytes)
     said = verify_approval(kept, Keyring()).statement
     assert (said.run, said.call, said.args, said.principal) == (RUN, asked.call, asked.args, "ada")
+    await verified(log)
+
+
+async def test_a_signed_decision_that_holds_a_secret_of_the_run_is_not_taken(
+    autojump_clock: MockClock,
+) -> None:
+    """The secret would be taken out of the event and stand in the statement, and the record would contradict itself."""
+    log, tool = MemoryLog(), FakeTool("pay")
+    config = replace(
+        paying(tool, rules=policy(signed=True, approvers=["ada"])),
+        secrets=Secrets(frozenset({"hunter2hunter2"})),
+    )
+    async with waiting_run(log, config) as (host, run):
+        (asked,) = run.session.waiting
+        told = Decision(asked.call, True, "ada", "the password is hunter2hunter2")
+        with pytest.raises(ApprovalRefused, match="holds a secret") as caught:
+            await host.decide(RUN, replace(told, statement=statement(asked, told)))
+        assert caught.value.code == "holds_secret"
+        assert run.session.waiting == (asked,)
+        again = replace(SIGNED, call=asked.call)
+        await host.decide(RUN, replace(again, statement=statement(asked, again)))
+        await run.session.wait()
+    assert tool.runs == 1
     await verified(log)
 
 

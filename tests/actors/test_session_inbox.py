@@ -151,6 +151,13 @@ async def test_a_seal_is_made_in_the_askers_name_and_the_run_goes_on(autojump_cl
         (Event(Kind.REQUEST_DECIDE, call=1, principal="ada", detail={"decision": "perhaps"}), "malformed"),
         (Event(Kind.REQUEST_DECIDE, call=1, detail={"decision": "approved"}), "malformed"),
         (Event(Kind.REQUEST_BRAKE, principal="ada", detail={"engage": "yes"}), "malformed"),
+        (Event(Kind.REQUEST_BRAKE, detail={"engage": True}), "malformed"),
+        (Event(Kind.REQUEST_CANCEL, reason="because"), "malformed"),
+        (Event(Kind.REQUEST_CANCEL, principal="a\x1b[2Jda"), "malformed"),
+        (Event(Kind.REQUEST_CANCEL, principal="a" * 129), "malformed"),
+        (Event(Kind.REQUEST_CANCEL, principal="ada", reason="r" * 4097), "malformed"),
+        (Event(Kind.REQUEST_SEAL), "malformed"),
+        (Event("request." + "x" * 10**6, principal="ada"), "unsupported"),
     ],
 )
 async def test_what_cannot_be_done_is_refused_with_a_code_and_leaves_no_effect(
@@ -280,7 +287,7 @@ async def test_garbage_in_an_inbox_stops_nobody(
         Event("something.else", text="?"),
         Event(Kind.REQUEST_ANSWERED, detail={"request": 99, "outcome": "done"}),
         Event(Kind.REQUEST_ANSWERED, detail={"request": "first"}),
-        Event(Kind.REQUEST_CANCEL, detail={"expires": "never"}, reason="a \ud800 reason"),
+        Event(Kind.REQUEST_CANCEL, principal="ada", detail={"expires": "never"}, reason="a \ud800 reason"),
     ):
         seq = await ask(log, event)
     async with going(log, bus):

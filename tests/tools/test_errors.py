@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from affidavit.actors.errors import HostFailed, LogFull, SessionFailed
-from affidavit.tools.errors import UsageError, report
+from affidavit.tools.errors import UsageError, notice, report
 from affidavit.tools.log_lines import OneLineHandler
 
 
@@ -37,6 +37,15 @@ def test_each_failure_has_its_sentence_and_code(
     """Errors of ours and of the system say what they are; an interrupt and a reader that left say nothing."""
     assert report(error) == code
     assert capsys.readouterr().err == sentence
+
+
+def test_nothing_that_is_said_can_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names, reasons and messages come from whoever may write the store: what moves a cursor or cannot be seen is spelled out."""
+    notice("call 4 was approved already, by a\x1b[2Jd\u202ea\r\nand a second line")
+    assert report(UsageError("by a\x1b]0;title\x07da")) == 2
+    assert capsys.readouterr().err == (
+        "call 4 was approved already, by a\\x1b[2Jd\\u202ea\\r\nand a second line\naffidavit: by a\\x1b]0;title\\x07da\n"
+    )
 
 
 def test_an_unexpected_error_names_its_type_and_what_to_do(

@@ -32,8 +32,6 @@ from affidavit.tools.passphrase import read_passphrase
 from affidavit.tools.place import Place, place_of
 from affidavit.tools.waits import Wait, Waits, decision_lines, wait_lines
 
-_MOST_REASON = 4096
-
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -82,7 +80,7 @@ async def approve(
       affidavit approve @last 3 --reason "as agreed"
       affidavit approve @last 3 --refuse --reason "not this account"
     """
-    place, who = place_of(store), principal_of(principal)
+    place, who = place_of(store), principal_of(principal, reason)
     found = await _find(place, run_id)
     if call is None:
         if refuse or reason or key is not None:
@@ -90,8 +88,6 @@ async def approve(
         return await _list(place, found, as_json=as_json)
     if as_json:
         raise UsageError("--json goes with the list of what waits, and not with a decision")
-    if len(reason) > _MOST_REASON:
-        raise UsageError(f"--reason is longer than {_MOST_REASON:,} characters")
     wait = next((each for each in found.waits if each.approval.call == call), None)
     if wait is None:
         notice(f"run {found.run_id} does not wait for a decision about call {call}")

@@ -14,7 +14,14 @@ from affidavit.actors.inbox import Answer, Outcome, brake_event
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.session_inbox import FINISHED
-from affidavit.tools.asking import OWNER_GRACE, Principal, await_answers, principal_of, take_or_ask
+from affidavit.tools.asking import (
+    OWNER_GRACE,
+    OwnerSilent,
+    Principal,
+    await_answers,
+    principal_of,
+    take_or_ask,
+)
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.options import Store
 from affidavit.tools.output import Output
@@ -54,13 +61,17 @@ async def brake(
     """
     if (run_id is None) != every:
         raise UsageError("name one run to brake, or --all")
-    place, who = place_of(store), principal_of(principal)
+    place, who = place_of(store), principal_of(principal, reason)
     done = "released" if release else "braked"
     if run_id is None:
         return await _every(place, who, reason, done, engage=not release)
     async with open_sqlite_reader(place.runs) as log:
         whole_id = await find_run(log, run_id)
-    answer = await _one(place, whole_id, who, reason, engage=not release)
+    try:
+        answer = await _one(place, whole_id, who, reason, engage=not release)
+    except OwnerSilent as error:
+        notice(f"run {whole_id} was NOT {done}: {error}")
+        return STALLED
     if answer.code == FINISHED:
         notice(f"run {whole_id} has ended already")
         return STALLED

@@ -44,7 +44,7 @@ async def cancel(
       affidavit cancel @last --reason "wrong folder"
     """
     place = place_of(store)
-    who, why = principal_of(principal), reason or "cancelled on request"
+    who, why = principal_of(principal, reason), reason or "cancelled on request"
     whole_id, events = await _look(place, run_id)
     if project(events).terminal:
         notice(f"run {whole_id} has ended already")

@@ -2,9 +2,19 @@
 
 import json
 import signal
+from pathlib import Path
 
 import pytest
 
+from affidavit.actors.buses.memory import MemoryBus
+from affidavit.actors.codec import encode
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.history import history
+from affidavit.actors.logs.port import Entry
+from affidavit.actors.logs.sqlite import open_sqlite_log
+from affidavit.actors.session import open_session
+from affidavit.tools import asking
+from affidavit.tools.commands.brake import brake
 from tests.tools.commands.endpoint import held_endpoint
 from tests.tools.commands.runner import Cli
 
@@ -54,6 +64,22 @@ def test_the_brake_of_a_run_that_nobody_drives_holds_until_it_is_released(cli: C
     assert "the brake is on: ada" in resumed.out
     kinds = [event["kind"] for event in recorded(cli, "brake.engaged", "brake.released")]
     assert kinds == ["brake.engaged", "brake.released", "brake.engaged"]
+
+
+async def test_a_process_that_stands_still_is_said_not_to_be_braked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1, as for the others of --all; the request stands, and its owner pulls the brake when it goes on."""
+    monkeypatch.setattr(asking, "OWNER_GRACE", 0.0)
+    async with open_sqlite_log(tmp_path / "runs.sqlite") as log:
+        started = Event(Kind.SESSION_STARTED, text="An objective.")
+        await log.append([Entry("mine", 0, (encode(started, stream="mine", seq=1, time=0),))])
+        async with log.own("mine"):
+            assert await brake("mine", principal="ada", store=tmp_path) == 1
+        assert "run mine was NOT braked" in capsys.readouterr().err
+        async with open_session(log, MemoryBus(), id="mine") as session:
+            await session.attend()
+        assert (await history(log, "mine"))[-1].kind == Kind.BRAKE_ENGAGED
 
 
 def test_misuse_is_said_in_one_sentence(cli: Cli) -> None:
