@@ -24,6 +24,7 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import HoldsSecrets
 from affidavit.actors.nurseries import open_owned_nursery
 from affidavit.actors.reporter import Reporter
+from affidavit.actors.secret_log import keep_out_of_logs
 from affidavit.actors.secrets import NO_SECRETS, Secrets
 
 
@@ -40,6 +41,7 @@ class MissionExecutor:
         """
         held = Secrets.of(config.model.secrets) if isinstance(config.model, HoldsSecrets) else NO_SECRETS
         self._config = replace(config, secrets=config.secrets | held)
+        keep_out_of_logs(self._config.secrets)
         self._observer = observer
 
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:

@@ -167,6 +167,19 @@ def secret_of_environment(name: str) -> str:
     return read_operator_file(path, f"file of {name}_FILE", _MAX_FILE).decode("utf-8", "replace").strip()
 
 
+def secrets_of_file(path: str | os.PathLike[str]) -> Secrets:
+    """Return the secrets that a file holds, one a line; empty lines do not count.
+
+    Raises:
+        ConfigurationError: The file cannot be read, is no UTF-8, or a line is too short to be told from other text.
+    """
+    try:
+        text = read_operator_file(os.fspath(path), "file of secrets", _MAX_FILE).decode()
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"the file of secrets {path} is not UTF-8") from error
+    return Secrets(frozenset(line.strip() for line in text.splitlines() if line.strip()))
+
+
 def _parts(value: str) -> Iterator[str]:
     yield value
     lines = value.splitlines()

@@ -24,6 +24,7 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import Model
 from affidavit.actors.models.registry import open_model
 from affidavit.actors.projection import project
+from affidavit.actors.secrets import NO_SECRETS, secrets_of_file
 from affidavit.actors.signers.port import Signer
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, STALLED, UsageError, notice
@@ -58,6 +59,7 @@ class Setting:
         after: The seq of the last event that need not be shown.
         policy: What the run is held to, beside its own limits.
         wait: Whether to go on waiting for a person's approval; None for only where there is a terminal.
+        secret_file: A file of further secrets, one a line.
     """
 
     place: Place
@@ -68,6 +70,7 @@ class Setting:
     after: int = 0
     policy: NamedPolicy | None = None
     wait: bool | None = None
+    secret_file: Path | None = None
 
     @property
     def is_patient(self) -> bool:
@@ -81,12 +84,15 @@ class Setting:
         """The command line that goes on with the run."""
         workspace = () if self.workspace is None else ("--workspace", str(self.workspace.resolve()))
         policy = () if self.policy is None else self.policy.words
-        return self.place.line("resume", self.run_id, "--model", self.model, *workspace, *policy)
+        secrets = () if self.secret_file is None else ("--secret-file", str(self.secret_file.resolve()))
+        return self.place.line("resume", self.run_id, "--model", self.model, *workspace, *policy, *secrets)
 
     def config(self, model: Model, toolbox: Toolbox) -> MissionConfig:
         """Return what the run's missions run with."""
         place = "" if self.workspace is None else str(self.workspace.resolve())
-        return MissionConfig(model, toolbox, policy=self.policy.policy if self.policy else None, place=place)
+        secrets = NO_SECRETS if self.secret_file is None else secrets_of_file(self.secret_file)
+        policy = self.policy.policy if self.policy else None
+        return MissionConfig(model, toolbox, policy=policy, place=place, secrets=secrets)
 
 
 async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
@@ -105,9 +111,10 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
     """
     synchronous = chosen_synchronous()
     async with open_model(setting.model) as model:
+        config = setting.config(model, toolbox)
         key = ask_for_key(setting.place)
         async with open_sqlite_log(setting.place.runs, synchronous=synchronous) as log:
-            return await _conduct(setting, log, key.open(), setting.config(model, toolbox), start)
+            return await _conduct(setting, log, key.open(), config, start)
 
 
 def _parking(name: str) -> str:

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 STORE_VARIABLE = "AFFIDAVIT_STORE"
 MODEL_VARIABLE = "AFFIDAVIT_MODEL"
+SECRETS_VARIABLE = "AFFIDAVIT_SECRETS_FILE"
 
 RunId: TypeAlias = Annotated[
     str, Parameter(name="ID", help="A run's id, the unique beginning of one, or @last for the newest.")
@@ -30,6 +31,14 @@ Workspace: TypeAlias = Annotated[
     Parameter(
         name="--workspace",
         help="A folder the agent may read in, with read_file, list_dir and search_text. Without it, it has no tools.",
+    ),
+]
+SecretFile: TypeAlias = Annotated[
+    Path | None,
+    Parameter(
+        name="--secret-file",
+        env_var=SECRETS_VARIABLE,
+        help="A file of secrets, one a line, that are kept out of all that is recorded, shown and logged.",
     ),
 ]
 Wait: TypeAlias = Annotated[

@@ -20,7 +20,7 @@ from affidavit.tools.agent_tools import agent_toolbox
 from affidavit.tools.driving import Setting, drive
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
-from affidavit.tools.options import MODEL_VARIABLE, AsJson, RunId, Store, Wait, Workspace
+from affidavit.tools.options import MODEL_VARIABLE, AsJson, RunId, SecretFile, Store, Wait, Workspace
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place, place_of
 from affidavit.tools.policies import PolicyFile, policy_of, say_doubts, tools_named
@@ -35,7 +35,7 @@ class _Found:
     status: Projection
 
 
-async def resume(
+async def resume(  # noqa: PLR0913  # each is an option of its own
     run_id: RunId,
     /,
     *,
@@ -56,6 +56,7 @@ async def resume(
             help="Go on with another model, tools, policy or limits than the run began with; that is recorded.",
         ),
     ] = False,
+    secret_file: SecretFile = None,
     wait: Wait = None,
     as_json: AsJson = False,
     store: Store = None,
@@ -82,7 +83,9 @@ async def resume(
     spec = fold(found.events).spec
     toolbox = await agent_toolbox(workspace, tools_named(spec.tools if spec else None, named), place)
     say_doubts(named, toolbox)
-    setting = Setting(place, found.run_id, chosen, workspace, as_json, after=tip, policy=named, wait=wait)
+    setting = Setting(
+        place, found.run_id, chosen, workspace, as_json, tip, policy=named, wait=wait, secret_file=secret_file
+    )
 
     async def start(host: Host, config: MissionConfig) -> Run:
         try:

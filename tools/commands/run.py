@@ -19,7 +19,7 @@ from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
 from affidavit.tools.commands.workspace_brief import system_prompt
 from affidavit.tools.driving import Setting, drive
 from affidavit.tools.errors import UsageError
-from affidavit.tools.options import MODEL_VARIABLE, AsJson, Store, Wait, Workspace
+from affidavit.tools.options import MODEL_VARIABLE, AsJson, SecretFile, Store, Wait, Workspace
 from affidavit.tools.place import place_of
 from affidavit.tools.policies import PolicyFile, granted, policy_of, say_doubts, tools_named
 
@@ -42,6 +42,7 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     id: Annotated[  # the contract's own name for it
         str | None, Parameter(name="--id", help="The run's id, instead of a fresh one.")
     ] = None,
+    secret_file: SecretFile = None,
     wait: Wait = None,
     as_json: AsJson = False,
     store: Store = None,
@@ -67,7 +68,9 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     toolbox = await agent_toolbox(workspace, tools_named(goal.granted, named), place)
     _check_granted(goal.granted or (), toolbox)
     say_doubts(named, toolbox)
-    setting = Setting(place, _run_id(id), model, workspace, as_json, policy=named, wait=wait)
+    setting = Setting(
+        place, _run_id(id), model, workspace, as_json, policy=named, wait=wait, secret_file=secret_file
+    )
 
     async def start(host: Host, config: MissionConfig) -> Run:
         if await host.log.info(setting.run_id) is not None:
