@@ -16,6 +16,9 @@ from affidavit.actors.goal import GoalSpec, Phase
 from affidavit.actors.models.port import Message, ToolCall
 from affidavit.actors.run_book import RunBook
 
+SELF_CHECK: Final = "self_check"
+"""Marks a turn.started whose text asks the model to check its own answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
@@ -47,6 +50,7 @@ class Conversation:
         messages: What the model is shown, oldest first.
         turn: The last turn announced.
         turn_open: Whether that turn has not completed.
+        self_checks: How often the model was asked to check its own answer.
         answered: Whether the open turn has its assistant message.
         stop_reason: Why the last assistant message stopped.
         turn_usage: That message's usage.
@@ -63,6 +67,7 @@ class Conversation:
     messages: list[Message] = field(default_factory=list)
     turn: int = 0
     turn_open: bool = False
+    self_checks: int = 0
     answered: bool = False
     stop_reason: str = ""
     turn_usage: Usage | None = None
@@ -128,6 +133,9 @@ def _spec(event: Event) -> GoalSpec | None:
 
 def _turn_started(c: Conversation, event: Event) -> None:
     c.turn, c.turn_open, c.answered = event.turn, True, False
+    if SELF_CHECK in event.detail:
+        c.self_checks += 1
+        c.messages.append(Message("user", event.text))
 
 
 def _assistant(c: Conversation, event: Event) -> None:

@@ -39,6 +39,8 @@ class GoalSpec:
         max_steps: The most model turns it may take.
         max_tokens: The most tokens (input and output together) its model calls may use; 0 for no limit.
         max_output_tokens: The most tokens one turn may write.
+        self_checks: How often the model is asked, once it says it is done, to check its own answer against the objective. Each is
+            a turn like any other, and the last one's words are the answer.
         name: The goal's name. `Session.submit` sets it to the session's id.
     """
 
@@ -48,6 +50,7 @@ class GoalSpec:
     max_steps: int = DEFAULT_MAX_STEPS
     max_tokens: int = 0
     max_output_tokens: int = 1024
+    self_checks: int = 0
     name: str = ""
 
     def as_detail(self) -> dict[str, object]:
@@ -80,6 +83,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "max_steps": (int,),
     "max_tokens": (int,),
     "max_output_tokens": (int,),
+    "self_checks": (int,),
     "name": (str,),
 }
 

@@ -6,7 +6,7 @@ the conversation lacks; so the step after a restart is the step that the crash p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, final
 
 from affidavit.actors.conversation import Conversation
@@ -127,11 +127,15 @@ class Mission:
         elif conversation.answered and conversation.messages[-1].role == "assistant":
             return await self._conclude()
         else:
-            try:
-                await self._turns.run()
-            except TurnFailed as failure:
-                return self._stalled(str(failure), failure.error_class)
+            return await self._turn(self._turns.run)
         return GoalStatus(Phase.RUNNING, steps=conversation.turn)
+
+    async def _turn(self, take: Callable[[], Awaitable[None]]) -> GoalStatus:
+        try:
+            await take()
+        except TurnFailed as failure:
+            return self._stalled(str(failure), failure.error_class)
+        return GoalStatus(Phase.RUNNING, steps=self._ledger.conversation.turn)
 
     async def finish(self, status: GoalStatus) -> None:
         """Record the terminal phase, having answered what is still open; the session adds its terminal event to the append."""
@@ -152,9 +156,14 @@ class Mission:
             await self._ledger.record(*events)
 
     async def _conclude(self) -> GoalStatus:
-        """End with the answer that stands, once every check that is declared has passed for it; each step runs one."""
+        """End with the answer that stands, once the model has looked it over and every check that is declared has passed for it.
+
+        Each step does one of these.
+        """
         status = self._verdict()
         if status.phase is Phase.CONVERGED:
+            if self._ledger.conversation.self_checks < self._spec.self_checks:
+                return await self._turn(self._turns.check_answer)
             try:
                 if not await self._checks.run():
                     return GoalStatus(Phase.RUNNING, steps=status.steps)

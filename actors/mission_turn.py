@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import final
+from typing import Final, final
 
 import trio
 
 from affidavit.actors.amounts import Amounts
 from affidavit.actors.backoff import wait_before
 from affidavit.actors.context import BYTES_PER_TOKEN, request_size, room_for, view_of
+from affidavit.actors.conversation import SELF_CHECK
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial
 from affidavit.actors.deltas import LiveFeed
@@ -22,10 +23,16 @@ from affidavit.actors.goal import GoalSpec
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_reply import MAX_NAME, reply_events, sound_usage
-from affidavit.actors.models.port import ModelReply, ModelRequest
+from affidavit.actors.models.port import Message, ModelReply, ModelRequest
 from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.netguard.scope import going_out_through
 from affidavit.actors.text import fit
+
+CHECK_YOURSELF: Final = (
+    "Before this answer counts, check it yourself against what was asked above: is it complete, is it correct, and does "
+    "everything in it rest on what you saw? Use your tools where you need them. Then write the whole answer, mended where it was "
+    "not right; what you write last is taken as the answer."
+)
 
 
 class TurnFailed(Exception):  # an outcome passed between two modules, never seen by a user
@@ -63,7 +70,11 @@ class ModelStep:
         prices = config.policy.prices if config.policy else None
         self._pricing = prices.pricing() if prices else None
 
-    async def run(self) -> None:
+    async def check_answer(self) -> None:
+        """Take one turn in which the model is asked to check its own answer; see `run`."""
+        await self.run(checking=True)
+
+    async def run(self, *, checking: bool = False) -> None:
         """Take one turn, trying again while the failures are transient. The turn is announced once, however often it is tried.
 
         Raises:
@@ -71,7 +82,7 @@ class ModelStep:
             LogError: It could not be recorded.
         """
         for attempt in range(1, self._config.attempts + 1):
-            done = await self._ask()
+            done = await self._ask(checking=checking)
             error = done.value
             if error is None:
                 return
@@ -81,13 +92,15 @@ class ModelStep:
             wait = wait_before(attempt + 1, self._config.backoff_seconds, error.retry_after)
             await self._config.clock.sleep(wait)
 
-    async def _ask(self) -> Done[ModelError | None]:
-        request, left_out = self._request()
+    async def _ask(self, *, checking: bool) -> Done[ModelError | None]:
+        # Once the turn is announced, its question is a part of the conversation.
+        question = checking and not self._ledger.conversation.turn_open
+        request, left_out = self._request((Message("user", CHECK_YOURSELF),) if question else ())
         # Held back before the call: the most it may write, and a rough upper bound for what it must read.
         reserve = self._reserve(request)
         conversation = self._ledger.conversation
         turn = conversation.turn if conversation.turn_open else conversation.turn + 1
-        opening = () if conversation.turn_open else (Event(Kind.TURN_STARTED, turn=turn),)
+        opening = () if conversation.turn_open else (_announced(turn, conversation.self_checks, question),)
         action = Action(
             MODEL_ACTION,
             Trust.TRUSTED,
@@ -134,10 +147,17 @@ class ModelStep:
         tokens = usage.input_tokens + usage.output_tokens
         return Amounts(tokens, self._pricing.cost(usage) if self._pricing else 0)
 
-    def _request(self) -> tuple[ModelRequest, int]:
-        """Return what the model is shown, and how many of its earlier turns are not."""
+    def _request(self, more: tuple[Message, ...]) -> tuple[ModelRequest, int]:
+        """Return what the model is shown, `more` behind the rest, and how many of its earlier turns are not."""
         model, spec = self._config.model, self._spec
         offered = self._config.toolbox.specs(self._grant.tools) if model.supports_tools else ()
         request = ModelRequest(spec.system, (), offered, spec.max_output_tokens)
-        view = view_of(self._ledger.conversation.messages, room_for(model, request))
+        view = view_of((*self._ledger.conversation.messages, *more), room_for(model, request))
         return replace(request, messages=view.messages), view.left_out
+
+
+def _announced(turn: int, checked: int, question: bool) -> Event:  # noqa: FBT001
+    """Return the event that begins a turn, with the question in it if the model is to check its own answer."""
+    if not question:
+        return Event(Kind.TURN_STARTED, turn=turn)
+    return Event(Kind.TURN_STARTED, turn=turn, text=CHECK_YOURSELF, detail={SELF_CHECK: checked + 1})

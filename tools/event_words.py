@@ -48,7 +48,7 @@ def _phase(event: Event) -> Words:
 
 
 def _turn_started(event: Event) -> Words:
-    return quiet(f"turn {event.turn}")
+    return quiet(f"turn {event.turn}" + (", to check the answer" if "self_check" in event.detail else ""))
 
 
 def _assistant(event: Event) -> Words:

@@ -17,6 +17,7 @@ SPECS = st.builds(
     max_steps=strategies.COUNTS,
     max_tokens=strategies.COUNTS,
     max_output_tokens=strategies.COUNTS,
+    self_checks=strategies.COUNTS,
     name=strategies.TEXTS,
 )
 

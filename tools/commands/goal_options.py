@@ -23,6 +23,7 @@ class GoalOptions:
         max_steps: The most model turns.
         max_tokens: The most tokens of the whole run; 0 for no limit.
         max_output_tokens: The most tokens of one turn.
+        self_checks: How often the model checks its own answer.
         system: The system prompt; None for a default.
     """
 
@@ -43,6 +44,14 @@ class GoalOptions:
         int,
         Parameter(name="--max-output-tokens", validator=Number(gte=1), help="The most tokens of one turn."),
     ] = _DEFAULTS.max_output_tokens
+    self_checks: Annotated[
+        int,
+        Parameter(
+            name="--self-checks",
+            validator=Number(gte=0),
+            help="How often the model is asked to check its own answer before it counts.",
+        ),
+    ] = _DEFAULTS.self_checks
     system: Annotated[
         str | None, Parameter(name="--system", help="The system prompt, instead of the default one.")
     ] = None
@@ -63,6 +72,7 @@ class GoalOptions:
             max_steps=self.max_steps,
             max_tokens=self.max_tokens,
             max_output_tokens=self.max_output_tokens,
+            self_checks=self.self_checks,
         )
 
 
