@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from typing import Final, NoReturn, final
 
@@ -26,6 +26,7 @@ from affidavit.actors.netguard.rules import PORTS
 DIAL_SECONDS: Final = 15.0
 RECORD_GRACE: Final = 5.0
 MAX_ADDRESSES: Final = 8
+LOOK_UPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,16 @@ class Dialed:
 
 @dataclass(slots=True)
 class _Current:
+    """What the guards of one run share.
+
+    Attributes:
+        policy: The policy in force.
+        look_ups: Bounds the names that are looked up at once. Each takes a thread out of few, also for a while after nobody waits
+            for it any more, so that a program that asks for many slow names would keep other runs from looking up theirs.
+    """
+
     policy: EgressPolicy
+    look_ups: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(LOOK_UPS))
 
 
 @final
@@ -183,7 +193,7 @@ class Guard:
             return asked
         failure: OSError | None = None
         try:
-            addresses = await _addresses(asked, port)
+            addresses = await self._addresses(asked, port)
         except OSError as error:
             raise OSError(f"no connection to {asked.text}:{port}: {_words(error)}") from error
         for waiting, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
@@ -196,6 +206,15 @@ class Guard:
             except OSError as error:
                 failure = error
         raise OSError(f"no connection to {asked.text}:{port}: {_words(failure)}") from failure
+
+    async def _addresses(self, asked: Host, port: int) -> tuple[str, ...]:
+        """Return the literal addresses to try, in the resolver's order, each once."""
+        if asked.address is not None:
+            return (str(asked.address),)
+        async with self._current.look_ups:
+            answer = await trio.socket.getaddrinfo(asked.name, port, type=socket.SOCK_STREAM)
+        found = dict.fromkeys(_canonical(str(entry[4][0])) for entry in answer)
+        return tuple(found)[:MAX_ADDRESSES]
 
     def _asked(self, host: str, port: int) -> Host | Decision:
         """Return what to resolve, or the refusal of what no rule could allow."""
@@ -225,15 +244,6 @@ class Guard:
 
     def _decision(self, host: str, name: str, port: int, verdict: Verdict) -> Decision:
         return Decision(host, name, port, verdict.allowed, verdict.reason, self._goal)
-
-
-async def _addresses(asked: Host, port: int) -> tuple[str, ...]:
-    """Return the literal addresses to try, in the resolver's order, each once."""
-    if asked.address is not None:
-        return (str(asked.address),)
-    answer = await trio.socket.getaddrinfo(asked.name, port, type=socket.SOCK_STREAM)
-    found = dict.fromkeys(_canonical(str(entry[4][0])) for entry in answer)
-    return tuple(found)[:MAX_ADDRESSES]
 
 
 def _canonical(text: str) -> str:

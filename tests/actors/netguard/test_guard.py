@@ -11,7 +11,7 @@ import trio.testing
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.netguard.decision import Decision, EgressDenied, ReportingRecorder
-from affidavit.actors.netguard.guard import Guard, Target
+from affidavit.actors.netguard.guard import LOOK_UPS, Guard, Target
 from affidavit.actors.netguard.policy import EgressPolicy
 from tests.actors.netguard.netkit import Book, Names, by_dial, names, open_site, resolver
 
@@ -143,7 +143,34 @@ class Silent(Names):
     """A resolver that never answers."""
 
     async def getaddrinfo(self, host: Any, port: Any, family: Any = 0, *more: Any, **named: Any) -> Any:
+        self.asked.append(str(host))
         await trio.sleep_forever()
+
+
+async def test_one_run_cannot_keep_every_look_up_waiting() -> None:
+    """Of many slow names a few are looked up at once, all goals of the run taken together; another run has its own few.
+
+    An address needs no look-up, and is not held up by them.
+    """
+    silent = Silent()
+    before = trio.socket.set_custom_hostname_resolver(silent)
+    book = Book()
+    run, other = book.guard("public"), book.guard("public")
+    try:
+        async with trio.open_nursery() as nursery:
+            for guard in (run, run.for_goal("child"), run.granting("m.example", 443)):
+                for number in range(LOOK_UPS):
+                    nursery.start_soon(guard.dial, f"n{number}.example", 443)
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(silent.asked) == LOOK_UPS
+            with pytest.raises(EgressDenied):
+                await run.dial("169.254.169.254", 80)
+            nursery.start_soon(other.dial, "a.example", 443)
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(silent.asked) == LOOK_UPS + 1
+            nursery.cancel_scope.cancel()
+    finally:
+        trio.socket.set_custom_hostname_resolver(before)
 
 
 async def test_one_deadline_covers_the_look_up(autojump_clock: trio.testing.MockClock) -> None:
