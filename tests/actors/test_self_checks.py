@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from affidavit.actors.checks import Check
 from affidavit.actors.events import Kind
 from affidavit.actors.goal import GoalSpec
@@ -16,7 +14,7 @@ from affidavit.actors.mission_turn import CHECK_YOURSELF
 from affidavit.actors.models.port import ModelReply, ModelRequest
 from affidavit.actors.toolbox.registry import Toolbox
 from tests.actors.checks_kit import PASS, Counted, config
-from tests.actors.mission_kit import RUN, FakeTool, FreeModel, KeptLog, calls, repeat, replies, run_to_end
+from tests.actors.mission_kit import RUN, FakeTool, KeptLog, WatchedModel, calls, repeat, replies, run_to_end
 
 TWICE = GoalSpec("Add one and one.", self_checks=2)
 TURNS = (ModelReply("3"), calls("look"), ModelReply("2, I think"), ModelReply("2"))
@@ -25,14 +23,8 @@ BOX = Toolbox([FakeTool("look", repeat, idempotent=True)])
 
 def watched(*turns: ModelReply) -> tuple[MissionConfig, list[ModelRequest]]:
     """A mission that is given these turns, and what its model was shown."""
-    inner, seen = replies(*turns), []
-
-    class Watching(FreeModel):
-        async def generate(self, request: ModelRequest) -> ModelReply:
-            seen.append(request)
-            return await inner.generate(request)
-
-    return MissionConfig(Watching(lambda _: pytest.fail("not asked")), BOX), seen
+    model = WatchedModel(replies(*turns))
+    return MissionConfig(model, BOX), model.requests
 
 
 async def test_the_answer_counts_once_the_model_has_checked_it() -> None:
@@ -90,7 +82,7 @@ async def test_cut_at_any_append_the_checking_goes_on_where_it_stood() -> None:
         if Kind.CONVERGED in kinds:
             break
         answered = kinds.count(Kind.ASSISTANT)
-        resumed, again = watched(*TURNS[answered:])
+        resumed, again = watched(*TURNS)
         run = await run_to_end(cut, resumed, TWICE, resume=True)
         assert run.answer == "2"
         assert again == seen[answered:], count
