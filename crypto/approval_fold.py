@@ -11,10 +11,11 @@ from affidavit.crypto.approval_notes import ASKED, DECIDED, DENIED, GIVEN, Appro
 from affidavit.crypto.failures import FailureCode, Tier, VerificationError
 from affidavit.crypto.findings import Finding, FindingKind, Findings
 from affidavit.crypto.governance_steps import REJECT, START, Step
+from affidavit.crypto.hashing import HASH_SIZE
 from affidavit.crypto.keyring import KeyEntry, Keyring
 from affidavit.crypto.keys import VerifyingKey
 
-# A request counts one, and one for each key that it names.
+# A request counts one, and one for each key and each person that it names.
 _MOST_FOLLOWED: Final = 4096
 _MOST_SIGNERS: Final = 32
 
@@ -81,7 +82,7 @@ class _Open(NamedTuple):
 
     @property
     def weight(self) -> int:
-        return 1 + len(self.asked.keys)
+        return 1 + len(self.asked.keys) + len(self.asked.named) // HASH_SIZE
 
 
 @final
@@ -183,7 +184,34 @@ class ApprovalFold:
                     "a decision lacks the signature that its request asks for",
                     note,
                 )
+            self._judge_who_and_when(note, found.asked)
             self._open[note.call] = found._replace(answer=note.answer, decided=note.seq)
+
+    def _judge_who_and_when(self, note: ApprovalNote, asked: ApprovalNote) -> None:
+        if not note.who:
+            return
+        names = [asked.named[at : at + HASH_SIZE] for at in range(0, len(asked.named), HASH_SIZE)]
+        if names and note.who not in names:
+            self._note(
+                FindingKind.APPROVAL_NOT_NAMED,
+                "a decision is by somebody whom its request does not name",
+                note,
+            )
+        elif asked.signed and note.signer and asked.keys and note.signer not in dict(asked.keys).values():
+            self._note(
+                FindingKind.APPROVAL_NOT_NAMED,
+                "a decision is signed with a key that its request does not name",
+                note,
+            )
+        self._judge_time(note, asked)
+
+    def _judge_time(self, note: ApprovalNote, asked: ApprovalNote) -> None:
+        if asked.expires is not None and note.time >= asked.expires:
+            self._note(
+                FindingKind.APPROVAL_LATE,
+                "an approval is dated as given or used after its request had expired",
+                note,
+            )
 
     def _count(self, note: ApprovalNote) -> None:
         counts = self._counts
@@ -212,6 +240,8 @@ class ApprovalFold:
             self._note(
                 FindingKind.APPROVAL_OTHER_ARGS, "an admission rests on an approval of other arguments", note
             )
+        else:
+            self._judge_time(note, found.asked)
         if found is not None:
             self._open[note.call] = found._replace(was_used=True)
 

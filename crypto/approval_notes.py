@@ -40,6 +40,9 @@ class ApprovalNote(NamedTuple):
         shown: The beginning of that name.
         signer: The raw key that the statement is signed with; empty where its key id spells out none.
         trouble: Why the statement does not hold; empty where it does.
+        named: For a request, who may decide: the SHA-256 of each name, one behind the other; empty for anyone, or for more than
+            sixteen.
+        time: When a decision or a use is said to have been, in Unix nanoseconds.
     """
 
     kind: int
@@ -55,6 +58,8 @@ class ApprovalNote(NamedTuple):
     shown: str = ""
     signer: bytes = b""
     trouble: str = ""
+    named: bytes = b""
+    time: int = 0
 
 
 def read_note(fields: dict[str, Any], index: int) -> ApprovalNote | None:
@@ -77,7 +82,9 @@ def read_note(fields: dict[str, Any], index: int) -> ApprovalNote | None:
     note = ApprovalNote(kind, index, fields["seq"], call, bind)
     if kind == ASKED:
         expires, signed = _number(payload.get("expires")), payload.get("signed") is True
-        return note._replace(expires=expires, signed=signed, keys=_keys(payload.get("keys")))
+        named = _named(payload.get("approvers"))
+        return note._replace(expires=expires, signed=signed, keys=_keys(payload.get("keys")), named=named)
+    note = note._replace(time=fields["time"])
     if kind == USED:
         return note._replace(answer=_number(payload["approval"]) or 0)
     return _decision(note, fields, payload)
@@ -152,6 +159,12 @@ def _keys(value: object) -> tuple[tuple[bytes, bytes], ...]:
         for name, key in value.items()
         if isinstance(name, str) and isinstance(key, bytes) and len(key) == _KEY_BYTES
     )
+
+
+def _named(value: object) -> bytes:
+    if not isinstance(value, list) or len(value) > MOST_KEYS:
+        return b""
+    return b"".join(sha256(name.encode()).digest() for name in value if isinstance(name, str))
 
 
 def _number(value: object) -> int | None:

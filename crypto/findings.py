@@ -24,6 +24,8 @@ class FindingKind(StrEnum):
     APPROVAL_NOT_GIVEN = "approval_not_given"
     APPROVAL_OTHER_ARGS = "approval_for_other_arguments"
     APPROVAL_UNSIGNED = "approval_unsigned"
+    APPROVAL_NOT_NAMED = "approval_by_other"
+    APPROVAL_LATE = "approval_after_expiry"
     APPROVAL_NOT_FOLLOWED = "approval_not_followed"
 
 

@@ -21,11 +21,11 @@ from affidavit.crypto.approval_fold import ApprovalFold
 from affidavit.crypto.approval_notes import pack_notes, read_note, unpack_notes
 from affidavit.crypto.findings import FindingKind
 from affidavit.crypto.governance_steps import read_step
-from tests.crypto.samples import STREAM, event, keyring, sealed
+from tests.crypto.samples import STREAM, TIME, event, keyring, sealed
 
 ADA, EVE = SigningKey.from_seed(b"a" * 32), SigningKey.from_seed(b"e" * 32)
 ARGS, OTHER = b"d" * 32, b"e" * 32
-EXPIRES = 10**18
+EXPIRES = TIME + 10**9
 STATEMENT = ApprovalStatement(STREAM, 4, "pay", ARGS, "approved", "ada", "as agreed", 1, EXPIRES)
 
 Made = tuple[str, dict[str, Any], str]
@@ -155,15 +155,42 @@ def test_a_key_that_the_record_does_not_spell_out_is_said_to_be_unchecked() -> N
         ((asked(), decided(), admitted(args=OTHER)), FindingKind.APPROVAL_OTHER_ARGS),
         ((asked(), decided(), admitted(action="wire")), FindingKind.APPROVAL_OTHER_ARGS),
         ((asked(signed=True), decided(), admitted()), FindingKind.APPROVAL_UNSIGNED),
+        ((asked(approvers=["bob", "eve"]), decided(), admitted()), FindingKind.APPROVAL_NOT_NAMED),
+        (
+            (
+                asked(keys={"bob": EVE.public.raw}, signed=True),
+                decided(statement=signature()),
+                admitted(),
+            ),
+            FindingKind.APPROVAL_NOT_NAMED,
+        ),
+        ((asked(expires=TIME + 2), decided()), FindingKind.APPROVAL_LATE),
+        ((asked(expires=TIME + 3), decided(), admitted()), FindingKind.APPROVAL_LATE),
     ],
 )
 def test_what_does_not_fit_together_is_a_finding_that_names_the_call(
     made: tuple[Made, ...], kind: FindingKind
 ) -> None:
-    """An approval that is not there, was not given, was for something else, or lacks the signature asked for."""
+    """An approval that is not there, was not given, is for something else, unsigned, by somebody else, or too late."""
     found = verified(*made)
     assert kinds(found) == {kind}
     assert next(each for each in found.findings if each.kind == kind).ids == (4,)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        (asked(approvers=["bob", "ada"]), decided(), admitted()),
+        (asked(approvers=[]), decided(), admitted()),
+        (asked(approvers=[f"n{number}" for number in range(17)]), decided(), admitted()),
+        (asked(approvers="ada", keys=7), decided(), admitted()),
+        (asked(expires=TIME + 4), decided(), admitted()),
+        (asked(expires=TIME + 2, approvers=["ada"]), decided("expired", "")),
+    ],
+)
+def test_what_fits_together_is_no_finding(made: tuple[Made, ...]) -> None:
+    """Decided by one who is named, in time; nobody named; more than are followed; an expiry, which is nobody's."""
+    assert kinds(verified(*made)) == set()
 
 
 def test_an_approval_is_used_up() -> None:
@@ -182,6 +209,7 @@ def test_notes_cross_to_another_process_and_back() -> None:
     fields = {
         "type": "approval.requested",
         "schema_version": 1,
+        "time": TIME,
         "seq": 3,
         "payload": asked(keys={"ada": b"k" * 32})[1],
     }
@@ -202,6 +230,7 @@ def test_requests_without_end_take_no_memory_without_end() -> None:
         fields = {
             "type": "approval.requested",
             "schema_version": 1,
+            "time": TIME,
             "seq": call + 1,
             "payload": {"call": call, "action": "x" * 1000, "args": ARGS, "expires": 1, "keys": keys},
         }
@@ -219,16 +248,17 @@ def test_an_end_before_its_request_closes_nothing() -> None:
     """Notes and steps are taken in the order of the events, though they arrive apart."""
     fold = ApprovalFold()
     made = [
-        {"type": "dispatch.rejected", "schema_version": 1, "seq": 1, "payload": {"call": 4}},
-        {"type": "approval.requested", "schema_version": 1, "seq": 2, "payload": asked()[1]},
+        {"type": "dispatch.rejected", "schema_version": 1, "time": TIME, "seq": 1, "payload": {"call": 4}},
+        {"type": "approval.requested", "schema_version": 1, "time": TIME, "seq": 2, "payload": asked()[1]},
         {
             "type": "approval.decided",
             "schema_version": 1,
+            "time": TIME,
             "seq": 3,
             "payload": decided()[1],
             "principal": "ada",
         },
-        {"type": "dispatch.start", "schema_version": 1, "seq": 4, "payload": admitted(3)[1]},
+        {"type": "dispatch.start", "schema_version": 1, "time": TIME, "seq": 4, "payload": admitted(3)[1]},
     ]
     notes = tuple(note for place, fields in enumerate(made) if (note := read_note(fields, place)))
     steps = tuple(step for place, fields in enumerate(made) if (step := read_step(fields, place)))
