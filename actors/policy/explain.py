@@ -128,6 +128,8 @@ def _backs(policy: Policy) -> Iterator[str]:
     for check in policy.check:
         again = "; run again if it was interrupted" if check.idempotent else ""
         yield f"{check.name}: {shlex.join(check.command)} ends with 0 within {seconds_words(check.seconds)}{again}."
+    if _COMMANDS in policy.grant.tools:
+        yield "Checks are not contained: one that runs code of the workspace may run what the agent wrote there."
 
 
 def _connects(policy: Policy) -> Iterator[str]:
@@ -161,6 +163,7 @@ def _about_tools(policy: Policy, tools: Mapping[str, str] | None) -> Iterator[st
             yield f"trust.{name} has no effect: the tool itself is {tools[name]}, and trust is never raised"
 
 
+_COMMANDS = "run_command"
 _LESS = {"trusted": 0, "semi-trusted": 1, "untrusted": 2}
 
 

@@ -55,6 +55,17 @@ def policy(text: str) -> Policy:
     return parse_policy(text.encode(), "policy.toml")
 
 
+def test_commands_of_an_agent_beside_checks_are_pointed_out() -> None:
+    """What a check runs may be what a command has left in the workspace, and a check is not contained."""
+    check = "[[check]]\nname = 'a'\ncommand = ['true']\n"
+    told = {
+        tool: [passage.sentences for passage in explain(policy(f"grant.tools = ['{tool}']\n{check}"))][3]
+        for tool in ("run_command", "read_file")
+    }
+    assert "Checks are not contained" in told["run_command"][-1]
+    assert "contained" not in told["read_file"][-1]
+
+
 def test_everything_that_is_laid_down_is_said() -> None:
     """In the order in which an action meets it, with each number and each name."""
     assert {passage.title: passage.sentences for passage in explain(policy(WHOLE))} == {
