@@ -33,13 +33,16 @@ FETCH: Final = "http_fetch"
 _SECRET_FILES: Final = (FILE_VARIABLE, OPENAI.file_variable, ANTHROPIC.file_variable)
 
 
-async def agent_toolbox(workspace: Path | None, named: Collection[str], place: Place) -> Toolbox:
+async def agent_toolbox(
+    workspace: Path | None, named: Collection[str], place: Place, secret_file: Path | None = None
+) -> Toolbox:
     """Return the tools that exist for a run.
 
     Args:
         workspace: Where the agent may read, and its commands work and write; None gives it neither.
         named: The tools that the goal's grant or the policy names.
         place: The store, which no tool gets to see.
+        secret_file: A file of secrets that a person named, which none gets to see either.
 
     Raises:
         ConfigurationError: There is no such workspace.
@@ -47,7 +50,7 @@ async def agent_toolbox(workspace: Path | None, named: Collection[str], place: P
     """
     tools: list[Tool] = []
     root = ""
-    kept = _kept_back(place)
+    kept = _kept_back(place, secret_file)
     if workspace is not None:
         reading = WorkspaceTools(workspace, keep_back=kept)
         tools += reading.tools
@@ -61,9 +64,11 @@ async def agent_toolbox(workspace: Path | None, named: Collection[str], place: P
     return Toolbox(tools, place=root)
 
 
-def _kept_back(place: Place) -> tuple[str, ...]:
-    """Return the real paths of the store and of the files that the environment names for secrets."""
-    named = filter(None, map(os.environ.get, _SECRET_FILES))
+def _kept_back(place: Place, secret_file: Path | None) -> tuple[str, ...]:
+    """Return the real paths of the store and of the files that a person or the environment names for secrets."""
+    named = [path for path in map(os.environ.get, _SECRET_FILES) if path]
+    if secret_file is not None:
+        named.append(str(secret_file))
     return tuple(os.path.realpath(path) for path in (str(place.folder), *named))
 
 

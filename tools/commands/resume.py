@@ -81,7 +81,9 @@ async def resume(  # noqa: PLR0913  # each is an option of its own
     tip = found.events[-1].seq
     named = policy_of(policy, workspace)
     spec = fold(found.events).spec
-    toolbox = await agent_toolbox(workspace, tools_named(spec.tools if spec else None, named), place)
+    toolbox = await agent_toolbox(
+        workspace, tools_named(spec.tools if spec else None, named), place, secret_file
+    )
     say_doubts(named, toolbox)
     setting = Setting(
         place, found.run_id, chosen, workspace, as_json, tip, policy=named, wait=wait, secret_file=secret_file

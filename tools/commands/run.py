@@ -65,7 +65,7 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     if set(goal.granted or ()) - {FETCH} and workspace is None:
         raise UsageError("--tools grants tools that only a workspace gives: name one with --workspace")
     place, named = place_of(store), policy_of(policy, workspace)
-    toolbox = await agent_toolbox(workspace, tools_named(goal.granted, named), place)
+    toolbox = await agent_toolbox(workspace, tools_named(goal.granted, named), place, secret_file)
     _check_granted(goal.granted or (), toolbox)
     say_doubts(named, toolbox)
     setting = Setting(

@@ -86,24 +86,35 @@ def test_where_nothing_contains_it_a_command_is_refused(cli: Cli, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("path", "store", "passphrase_file"),
-    [("store/notes", "work/store", None), ("secret", "store", "work/secret")],
+    ("path", "store", "variable"),
+    [
+        ("store/notes", "work/store", None),
+        ("secret", "store", "AFFIDAVIT_PASSPHRASE_FILE"),
+        ("secret", "store", "AFFIDAVIT_SECRETS_FILE"),
+        ("secret", "store", "ANTHROPIC_API_KEY_FILE"),
+    ],
 )
 def test_what_belongs_to_the_operator_is_shown_to_no_agent(
-    cli: Cli, path: str, store: str, passphrase_file: str | None
+    cli: Cli, path: str, store: str, variable: str | None
 ) -> None:
     """The store, or the file that a variable names for a secret, lies in the workspace: no tool reads it, and no command runs."""
     (cli.home / "work" / "store").mkdir(parents=True)
     for name in ("store/notes", "secret"):
         (cli.home / "work" / name).write_text("hunter2 hunter2")
+    phrase, secrets, key = (
+        "work/secret" if variable == name else None
+        for name in ("AFFIDAVIT_PASSPHRASE_FILE", "AFFIDAVIT_SECRETS_FILE", "ANTHROPIC_API_KEY_FILE")
+    )
     done = agent(
         cli,
         ["read_file", "run_command"],
         ("read_file", {"path": path}),
         ("run_command", {"command": f"cat {path}"}),
         store=cli.home / store,
-        AFFIDAVIT_PASSPHRASE_FILE=passphrase_file,
-        AFFIDAVIT_PASSPHRASE=None if passphrase_file else "only for tests",
+        AFFIDAVIT_PASSPHRASE_FILE=phrase,
+        AFFIDAVIT_PASSPHRASE=None if phrase else "only for tests",
+        AFFIDAVIT_SECRETS_FILE=secrets,
+        ANTHROPIC_API_KEY_FILE=key,
     )
     assert done.code == 0, done.err
     assert "run_command will be refused" in done.err
