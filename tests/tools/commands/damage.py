@@ -41,7 +41,7 @@ def head_bit(path: Path) -> None:
     """One bit of a row's first byte: it is no event any more."""
     data = path.read_bytes()
     at = data.index(b"session.started")
-    start = data.rindex(b"\xa7", 0, at) if b"\xa7" in data[:at] else data.rindex(b"cseq", 0, at) - 1
+    start = data.rindex(b"cseq", 0, at) - 1
     _change(path, start, bytes([data[start] ^ 0x40]))
 
 
