@@ -15,10 +15,13 @@ def test_watch_follows_a_run_that_another_process_drives(cli: Cli) -> None:
         assert gate.asked.wait(30)
         with cli.going("watch", "@last", "--json") as watcher:
             assert watcher.stdout is not None
+            assert watcher.stderr is not None
             early = [watcher.stdout.readline() for _ in range(3)]
             assert owner.poll() is None
             gate.answer.set()
-            later, said = watcher.communicate(timeout=30)
+            # Through the same buffer as the lines before: `communicate` reads past it, and would lose what lies in it.
+            later, said = watcher.stdout.read(), watcher.stderr.read()
+            watcher.wait(30)
         told, _ = owner.communicate(timeout=30)
     assert (owner.returncode, watcher.returncode, said) == (0, 0, "")
     assert "".join(early) + later == told
