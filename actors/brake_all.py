@@ -17,6 +17,7 @@ from affidavit.actors.events import Event
 from affidavit.actors.inbox import INBOX_SUFFIX, brake_event, post
 from affidavit.actors.logs.port import Log
 from affidavit.actors.session_handle import Session
+from affidavit.crypto.failures import AffidavitError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,13 @@ class Braked:
         run_id: The run.
         event: The event on its record; None while its owner has only been asked.
         request: The seq of the request in its inbox, if its owner was asked; else 0.
+        trouble: Why it could not be braked; empty where it was, or its owner was asked.
     """
 
     run_id: str
     event: Event | None
     request: int = 0
+    trouble: str = ""
 
 
 async def brake_all(
@@ -60,7 +63,7 @@ async def brake_all(
 
     Raises:
         ValueError: It names nobody, or cannot be recorded so; see `affidavit.actors.asker`.
-        LogError: It could not be recorded.
+        LogError: The runs could not be listed.
 
     Cancellation: what is done by then stands.
     """
@@ -77,6 +80,9 @@ async def brake_all(
             bus.publish(inbox_subject(run_id))
         except RunFinished:
             continue
+        except AffidavitError as error:
+            # A run that cannot be read, or not be written, must not keep the others from being stopped.
+            found.append(Braked(run_id, None, trouble=str(error)))
     return tuple(found)
 
 

@@ -10,12 +10,14 @@ import trio.testing
 from trio.testing import MockClock
 
 from affidavit.actors.clock import SystemClock
+from affidavit.actors.codec import encode
 from affidavit.actors.errors import RunFinished, Stalled, UnknownRun
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.host import open_host
 from affidavit.actors.inbox import brake_event, post
 from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.logs.port import Entry
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.toolbox.registry import Toolbox
 from tests.actors.approval_kit import paying, waiting_run
@@ -31,6 +33,24 @@ from tests.actors.mission_kit import (
     script,
     verified,
 )
+
+
+async def test_g7_a_run_that_cannot_be_read_keeps_no_other_from_being_braked(
+    autojump_clock: MockClock,
+) -> None:
+    """It is named with what is wrong with it, and those that come after it are braked all the same."""
+    log = MemoryLog()
+    for name, row in (("a", b"no event"), ("b", b""), ("c", b"no event")):
+        started = encode(Event(Kind.SESSION_STARTED, text="Go."), stream=name, seq=1, time=0)
+        await log.append([Entry(name, 0, (row or started,))])
+    async with open_host(log) as host:
+        braked = {each.run_id: each for each in await host.brake_all(principal="ada")}
+    assert braked.keys() == {"a", "b", "c"}
+    assert braked["a"].trouble
+    assert braked["c"].trouble
+    assert (braked["a"].event, braked["b"].trouble) == (None, "")
+    assert (await history(log, "b"))[-1].kind == Kind.BRAKE_ENGAGED
+
 
 TURNS: tuple[dict[str, object], ...] = (
     {"tool_calls": [{"name": "slow", "input": {}}, {"name": "pay", "input": {}}]},

@@ -50,8 +50,8 @@ async def brake(
     process that drives it. One that nobody drives does nothing when it is resumed,
     unless the brake is released before.
 
-    Exit codes: 0 every run named is braked, 1 one had ended already or its process
-    has not answered, 2 misuse or environment.
+    Exit codes: 0 every run named is braked, 1 one had ended already, its process has
+    not answered, or it could not be braked, 2 misuse or environment.
 
     For example:
 
@@ -97,13 +97,13 @@ async def _one(place: Place, run_id: str, who: str, reason: str, *, engage: bool
 async def _every(place: Place, who: str, reason: str, done: str, *, engage: bool) -> int:
     async with open_sqlite_log(place.runs, create=False) as log, open_host(log) as host:
         braked = await host.brake_all(principal=who, reason=reason, engage=engage)
-        asked = {each.run_id: each.request for each in braked if each.event is None}
+        asked = {each.run_id: each.request for each in braked if each.request}
         answers = await await_answers(log, asked)
     if not braked:
         notice("no run of this store is unfinished")
     output, all_done = Output(), True
     for each in braked:
-        trouble = _trouble(each.run_id, answers) if each.event is None else ""
+        trouble = _trouble(each.run_id, answers) if each.request else each.trouble
         if trouble:
             all_done = False
             notice(f"run {each.run_id} was NOT {done}: {trouble}")
