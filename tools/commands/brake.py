@@ -50,8 +50,8 @@ async def brake(
     process that drives it. One that nobody drives does nothing when it is resumed,
     unless the brake is released before.
 
-    Exit codes: 0 every run named is braked, 1 one had ended already, its process has
-    not answered, or it could not be braked, 2 misuse or environment.
+    Exit codes: 0 every run named is braked, 1 one had ended already, could not be
+    braked, or its process has not answered, 2 misuse or environment.
 
     For example:
 
