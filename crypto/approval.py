@@ -102,9 +102,7 @@ def approval_signing_input(statement: ApprovalStatement, *, kid: bytes) -> bytes
     Raises:
         ProducerError: `enc.encode`, `sign.empty_key_id`.
     """
-    if not kid:
-        raise ProducerError(FailureCode.SIGN_EMPTY_KEY_ID, "a signer needs a key id")
-    return cose.signature_input(cose.protected_header(CONTENT_TYPE, kid), approval_statement(statement))
+    return cose.to_be_signed(approval_statement(statement), content_type=CONTENT_TYPE, kid=kid)
 
 
 def assemble_approval(statement: ApprovalStatement, *, kid: bytes, signature: bytes) -> bytes:

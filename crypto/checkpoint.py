@@ -70,9 +70,7 @@ def signing_input(checkpoint: Checkpoint, *, kid: bytes) -> bytes:
     Raises:
         ProducerError: `enc.encode`, `sign.empty_key_id`.
     """
-    if not kid:
-        raise ProducerError(FailureCode.SIGN_EMPTY_KEY_ID, "a signer needs a key id")
-    return cose.signature_input(cose.protected_header(CONTENT_TYPE, kid), encode_payload(checkpoint))
+    return cose.to_be_signed(encode_payload(checkpoint), content_type=CONTENT_TYPE, kid=kid)
 
 
 def assemble_checkpoint(checkpoint: Checkpoint, *, kid: bytes, signature: bytes) -> bytes:

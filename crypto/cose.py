@@ -81,10 +81,21 @@ def assemble(protected: bytes, payload: bytes, signature: bytes) -> bytes:
     )
 
 
+def to_be_signed(payload: bytes, *, content_type: str, kid: bytes) -> bytes:
+    """Return the bytes that the key of this id is to sign.
+
+    Raises:
+        ProducerError: `sign.empty_key_id`.
+    """
+    if not kid:
+        raise ProducerError(FailureCode.SIGN_EMPTY_KEY_ID, "a signer needs a key id")
+    return signature_input(protected_header(content_type, kid), payload)
+
+
 def sign1(payload: bytes, *, content_type: str, kid: bytes, sign: Callable[[bytes], bytes]) -> bytes:
     """Return a signed message.
 
-    A signer that has to wait calls `protected_header`, `signature_input` and `assemble` instead.
+    A signer that has to wait calls `to_be_signed` and `assemble` instead.
 
     Args:
         payload: What is signed.
@@ -95,14 +106,12 @@ def sign1(payload: bytes, *, content_type: str, kid: bytes, sign: Callable[[byte
     Raises:
         ProducerError: `sign.empty_key_id`; `sign.sign_failed`.
     """
-    if not kid:
-        raise ProducerError(FailureCode.SIGN_EMPTY_KEY_ID, "a signer needs a key id")
-    protected = protected_header(content_type, kid)
+    data = to_be_signed(payload, content_type=content_type, kid=kid)
     try:
-        signature = sign(signature_input(protected, payload))
+        signature = sign(data)
     except Exception as error:
         raise ProducerError(FailureCode.SIGN_SIGN_FAILED, "the signer failed") from error
-    return assemble(protected, payload, signature)
+    return assemble(protected_header(content_type, kid), payload, signature)
 
 
 def open_sign1(data: bytes, *, content_type: str, keyring: Keyring) -> Opened:
