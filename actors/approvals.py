@@ -11,9 +11,8 @@ from typing import Final, final
 
 from affidavit.actors.asker import checked_asker
 from affidavit.actors.events import Event, Kind
+from affidavit.crypto.approval import APPROVED, REFUSED
 
-APPROVED: Final = "approved"
-REFUSED: Final = "refused"
 EXPIRED: Final = "expired"
 
 
@@ -89,6 +88,42 @@ class Decision:
     def word(self) -> str:
         """The decision as the record says it."""
         return APPROVED if self.approved else REFUSED
+
+
+def decided(
+    approval: Approval,
+    word: str,
+    *,
+    principal: str = "",
+    reason: str = "",
+    causation_id: str = "",
+    statement: bytes = b"",
+) -> Event:
+    """Return the event that says what became of a request.
+
+    Args:
+        approval: The request.
+        word: `approved`, `refused` or `expired`.
+        principal: Who decided; empty where nobody did.
+        reason: Why, in their words.
+        causation_id: The request of another process that this is the effect of.
+        statement: The decision signed by them; empty where nothing is signed.
+    """
+    detail: dict[str, object] = {"args": approval.args, "decision": word, "request": approval.requested}
+    if statement:
+        detail["statement"] = statement
+    return Event(
+        Kind.APPROVAL_DECIDED,
+        action=approval.action,
+        call=approval.call,
+        goal=approval.goal,
+        turn=approval.turn,
+        tool_use_id=approval.tool_use_id,
+        reason=reason,
+        principal=principal,
+        causation_id=causation_id,
+        detail=detail,
+    )
 
 
 @final

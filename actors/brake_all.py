@@ -15,6 +15,7 @@ from affidavit.actors.clock import Clock
 from affidavit.actors.errors import RunFinished, RunOwned
 from affidavit.actors.events import Event
 from affidavit.actors.inbox import INBOX_SUFFIX, brake_event, post
+from affidavit.actors.logs.ownership import is_owned
 from affidavit.actors.logs.port import Log
 from affidavit.actors.session_handle import Session
 from affidavit.crypto.failures import AffidavitError
@@ -92,13 +93,5 @@ async def _those_that_act_first(log: Log) -> list[str]:
     owned: dict[str, bool] = {}
     for run_id in going:
         if not run_id.endswith(INBOX_SUFFIX):
-            owned[run_id] = await _is_owned(log, run_id)
+            owned[run_id] = await is_owned(log, run_id)
     return sorted(owned, key=lambda run_id: not owned[run_id])
-
-
-async def _is_owned(log: Log, run_id: str) -> bool:
-    try:
-        async with log.own(run_id):
-            return False
-    except RunOwned:
-        return True

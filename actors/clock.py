@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 import trio
+
+NANOSECONDS: Final = 1_000_000_000  # in a second
 
 
 class Clock(Protocol):

@@ -15,7 +15,7 @@ from typing import Final, Generic, Protocol, TypeVar, final
 import trio
 
 from affidavit.actors.amounts import NOTHING, Amounts
-from affidavit.actors.clock import Clock, SystemClock
+from affidavit.actors.clock import NANOSECONDS, Clock, SystemClock
 from affidavit.actors.deciders.chain import judge
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import Action, Ask, Decider, Denial
@@ -31,7 +31,6 @@ from affidavit.actors.run_book import RunBook
 T = TypeVar("T")
 
 COMMIT_GRACE: Final = 5.0
-NANOSECONDS: Final = 1_000_000_000
 
 
 class Ledger(Protocol):

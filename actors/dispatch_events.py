@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from affidavit.actors.amounts import Amounts
-from affidavit.actors.approvals import APPROVED, EXPIRED, Approval
+from affidavit.actors.approvals import EXPIRED, Approval, decided
 from affidavit.actors.deciders.port import Action, Ask, Denial
 from affidavit.actors.events import Event, Kind
+from affidavit.crypto.approval import APPROVED
 
 
 def requested(action: Action, call: int, ask: Ask) -> Event:
@@ -26,17 +27,7 @@ def expiry(approval: Approval, now: int) -> tuple[Event, ...]:
     """Return the event that says that nobody decided in time, if that is so."""
     if approval.decision or now < approval.expires:
         return ()
-    return (
-        Event(
-            Kind.APPROVAL_DECIDED,
-            action=approval.action,
-            call=approval.call,
-            goal=approval.goal,
-            turn=approval.turn,
-            tool_use_id=approval.tool_use_id,
-            detail={"args": approval.args, "decision": EXPIRED, "request": approval.requested},
-        ),
-    )
+    return (decided(approval, EXPIRED),)
 
 
 def admitted(action: Action, call: int, grant: bytes, approval: Approval | None) -> Event:

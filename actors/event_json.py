@@ -18,12 +18,12 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from affidavit.actors.clock import NANOSECONDS
 from affidavit.actors.codec import usage_payload
 from affidavit.actors.events import ACTION_KINDS, NO_DETAIL, Detail, Event, FaultClass, Usage
 from affidavit.actors.json_values import read_input, read_map, show_input, show_map, show_text
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND: Final = 1_000_000_000
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _RFC3339: Final = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -90,7 +90,7 @@ def format_time(time: int) -> str:
     """
     if time not in _INT64:
         raise ValueError(f"time {time} does not fit in 64 bits")
-    seconds, nanoseconds = divmod(time, _SECOND)
+    seconds, nanoseconds = divmod(time, NANOSECONDS)
     return f"{(_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]}.{nanoseconds:09}Z"
 
 
@@ -105,7 +105,7 @@ def parse_time(text: str) -> int:
         raise ValueError(f"{text!r} is no RFC 3339 time")
     whole, decimals, zone = match.groups()
     since = datetime.fromisoformat(whole.upper() + zone.upper().replace("Z", "+00:00")) - _EPOCH
-    time = since // timedelta(seconds=1) * _SECOND + int((decimals or "").ljust(9, "0"))
+    time = since // timedelta(seconds=1) * NANOSECONDS + int((decimals or "").ljust(9, "0"))
     if time not in _INT64:
         raise ValueError(f"{text!r} is out of range")
     return time

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, final
 
-from affidavit.actors.approvals import APPROVED, REFUSED, Decision
+from affidavit.actors.approvals import Decision
 from affidavit.actors.clock import Clock
 from affidavit.actors.codec import decode, encode
 from affidavit.actors.errors import LogLocked, WriterFenced
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.logs.port import Entry, Log, LogReader
 from affidavit.actors.text import recordable
+from affidavit.crypto.approval import APPROVED, REFUSED
 from affidavit.crypto.failures import ProducerError, VerificationError
 
 logger = logging.getLogger(__name__)

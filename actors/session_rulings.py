@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
-from affidavit.actors.approvals import Approval, Decision
+from affidavit.actors.approvals import Approval, Decision, decided
 from affidavit.actors.asker import checked_asker
 from affidavit.actors.clock import Clock
 from affidavit.actors.errors import ApprovalRefused
@@ -43,24 +43,13 @@ class SessionRulings:
         """
         # Read here for what the event says; judged again at its turn to be appended, when nothing can come between.
         approval = self._check(decision)
-        detail: dict[str, object] = {
-            "args": approval.args,
-            "decision": decision.word,
-            "request": approval.requested,
-        }
-        if decision.statement:
-            detail["statement"] = decision.statement
-        event = Event(
-            Kind.APPROVAL_DECIDED,
-            action=approval.action,
-            call=approval.call,
-            goal=approval.goal,
-            turn=approval.turn,
-            tool_use_id=approval.tool_use_id,
-            reason=decision.reason,
+        event = decided(
+            approval,
+            decision.word,
             principal=decision.principal,
+            reason=decision.reason,
             causation_id=causation_id,
-            detail=detail,
+            statement=decision.statement,
         )
         if decision.statement and self._record.stream.as_recorded(event) != event:
             # Taken out of the event, it would stand in the statement still, and the two would contradict each other for ever.

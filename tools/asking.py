@@ -19,6 +19,7 @@ from affidavit.actors.clock import SystemClock
 from affidavit.actors.errors import RunOwned
 from affidavit.actors.events import Event
 from affidavit.actors.inbox import Answer, InboxReader, Outcome, post
+from affidavit.actors.logs.ownership import is_owned
 from affidavit.actors.logs.port import Log
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.session import open_session
@@ -88,7 +89,7 @@ async def take_or_ask(
         AffidavitError: It failed.
     """
     async with open_sqlite_log(place.runs, create=False) as log:
-        if not await _is_owned(log, run_id):
+        if not await is_owned(log, run_id):
             try:
                 await take()
                 return Answer(Outcome.DONE)
@@ -117,7 +118,7 @@ async def _await_answer(
         if answer is not None:
             return answer
         looks += 1
-        if looks % _LOOKS == 0 and not await _is_owned(log, run_id):
+        if looks % _LOOKS == 0 and not await is_owned(log, run_id):
             try:
                 # The owner has gone. Whoever takes the run carries out what stands in its inbox, this request among it.
                 await attend()
@@ -159,7 +160,7 @@ async def await_answers(log: Log, asked: Mapping[str, int]) -> dict[str, Answer]
 async def _look(log: Log, run_id: str, seq: int, inbox: InboxReader, *, try_owner: bool) -> Answer | None:
     inbox.expect(seq)
     await inbox.catch_up()
-    if seq not in inbox.answers and try_owner and not await _is_owned(log, run_id):
+    if seq not in inbox.answers and try_owner and not await is_owned(log, run_id):
         try:
             await _attend(log, run_id)
         except RunOwned:
@@ -172,11 +173,3 @@ async def _attend(log: Log, run_id: str) -> None:
     """Carry out, as the owner, what stands in a run's inbox."""
     async with open_session(log, MemoryBus(), id=run_id) as session:
         await session.attend()
-
-
-async def _is_owned(log: Log, run_id: str) -> bool:
-    try:
-        async with log.own(run_id):
-            return False
-    except RunOwned:
-        return True

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from affidavit.actors.approvals import APPROVED
 from affidavit.actors.events import Event, Kind
+from affidavit.crypto.approval import APPROVED
 from affidavit.crypto.failures import AffidavitError
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from affidavit.actors.approvals import APPROVED, EXPIRED
+from affidavit.actors.approvals import EXPIRED
 from affidavit.actors.event_json import format_time
 from affidavit.actors.events import Event
+from affidavit.crypto.approval import APPROVED
 from affidavit.tools.terminal import Tone
 from affidavit.tools.words import Words, quiet
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from affidavit.actors.approvals import APPROVED, REFUSED, Approval
+from affidavit.actors.approvals import Approval
+from affidavit.actors.clock import NANOSECONDS
 from affidavit.actors.deciders.port import Action, Ask, Denial, Standing
 from affidavit.actors.events import FaultClass
-
-NANOSECONDS = 1_000_000_000
+from affidavit.crypto.approval import APPROVED, REFUSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from affidavit.actors.approvals import APPROVED, REFUSED
 from affidavit.actors.deciders.port import Action, Denial, Standing
 from affidavit.actors.events import FaultClass
+from affidavit.crypto.approval import APPROVED, REFUSED
 
 
 @dataclass(frozen=True, slots=True)

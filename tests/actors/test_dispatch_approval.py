@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from affidavit.actors.amounts import Amounts
-from affidavit.actors.approvals import APPROVED, EXPIRED, REFUSED
+from affidavit.actors.approvals import EXPIRED
 from affidavit.actors.conversation import Conversation, fold
 from affidavit.actors.deciders.approval import ApprovalGate
 from affidavit.actors.deciders.brake import Brake
@@ -21,6 +21,7 @@ from affidavit.actors.dispatch import Dispatcher, Done, Permit
 from affidavit.actors.errors import LogFull
 from affidavit.actors.events import ActorType, Event, FaultClass, Kind
 from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.crypto.approval import APPROVED, REFUSED
 from tests.actors.mission_kit import WriterOfLists
 
 EXPIRES = 60

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affidavit.actors.approvals import APPROVED, EXPIRED, REFUSED, Approval
+from affidavit.actors.approvals import EXPIRED, Approval
+from affidavit.actors.clock import NANOSECONDS
 from affidavit.actors.containment.levels import Level
-from affidavit.actors.deciders.approval import NANOSECONDS, ApprovalGate
+from affidavit.actors.deciders.approval import ApprovalGate
 from affidavit.actors.deciders.brake import Brake, FailureBreaker, RepetitionBreaker
 from affidavit.actors.deciders.containment import ContainmentGate
 from affidavit.actors.deciders.port import MODEL_ACTION, Action, Ask, Decider, Denial, Standing
 from affidavit.actors.deciders.refusal import RefusalStands
 from affidavit.actors.events import FaultClass, Trust
+from affidavit.crypto.approval import APPROVED, REFUSED
 
 PAY = Action("pay", tool_use_id="t1", args_digest=b"exact")
 ASKED = Approval(
