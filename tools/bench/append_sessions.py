@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -13,39 +13,15 @@ import trio
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.events import Event, Kind
-from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
+from affidavit.actors.goal import GoalSpec
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.session import Session, open_session
 from affidavit.actors.timer import open_timer
+from affidavit.tools.bench.endless_goal import EndlessGoal
 from affidavit.tools.bench.figures import Figures, alternate
 
 _WORDS: Final = "The quick brown fox jumps over the lazy dog, and the ledger balances. " * 2
-
-
-class _Driven:
-    """A runtime whose goals go on until they are stopped; the bench itself reports for them."""
-
-    def __init__(self) -> None:
-        self._active = True
-
-    def describe(self, spec: GoalSpec) -> Mapping[str, object]:
-        return {}
-
-    async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
-        await trio.lowlevel.checkpoint()
-        return GoalKey(spec.name)
-
-    async def resume(self, key: GoalKey, reporter: Reporter) -> None:
-        await trio.lowlevel.checkpoint()
-
-    async def status(self, key: GoalKey) -> GoalStatus:
-        await trio.lowlevel.checkpoint()
-        return GoalStatus(Phase.RUNNING, active=self._active)
-
-    async def stop(self, key: GoalKey, *, fault: str) -> None:
-        await trio.lowlevel.checkpoint()
-        self._active = False
 
 
 @asynccontextmanager
@@ -60,7 +36,7 @@ async def _sessions(path: Path, count: int, generation: int) -> AsyncIterator[li
             session = await stack.enter_async_context(
                 open_session(log, MemoryBus(), id=f"run-{generation}-{number}", timer=timer)
             )
-            await session.submit(_Driven(), GoalSpec("settle the ledger"))
+            await session.submit(EndlessGoal(), GoalSpec("settle the ledger"))
             opened.append(session)
         yield opened
 

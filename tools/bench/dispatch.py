@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from functools import partial
@@ -27,7 +27,7 @@ from affidavit.actors.conversation import Conversation
 from affidavit.actors.deciders.port import Action
 from affidavit.actors.dispatch import Dispatcher, Done, Permit
 from affidavit.actors.events import Event
-from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
+from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Entry, Log
 from affidavit.actors.logs.sqlite import open_sqlite_log
@@ -36,6 +36,7 @@ from affidavit.actors.policy.model import Approval, Breakers, Budget, Grant, Pol
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.rules import rules_of
 from affidavit.actors.session import open_session
+from affidavit.tools.bench.endless_goal import EndlessGoal
 from affidavit.tools.bench.figures import Figures, scratch
 from affidavit.tools.bench.rotation import ratio
 
@@ -56,31 +57,16 @@ OpenLog = Callable[[], AbstractAsyncContextManager[Log]]
 
 
 @final
-class _Goal:
-    """A runtime with one goal that goes on until it is stopped; the bench itself acts for it."""
+class _Goal(EndlessGoal):
+    """A goal for which the bench itself acts, through a ledger on the session's reporter."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.ledger: MissionLedger | None = None
-        self.stopped = False
-
-    def describe(self, spec: GoalSpec) -> Mapping[str, object]:
-        return {}
 
     async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
-        await trio.lowlevel.checkpoint()
         self.ledger = MissionLedger(Conversation(), reporter)
-        return GoalKey(spec.name)
-
-    async def resume(self, key: GoalKey, reporter: Reporter) -> None:
-        await trio.lowlevel.checkpoint()
-
-    async def status(self, key: GoalKey) -> GoalStatus:
-        await trio.lowlevel.checkpoint()
-        return GoalStatus(Phase.RUNNING, active=not self.stopped)
-
-    async def stop(self, key: GoalKey, *, fault: str) -> None:
-        await trio.lowlevel.checkpoint()
-        self.stopped = True
+        return await super().submit(spec, reporter)
 
     def hear(self, key: GoalKey, events: tuple[Event, ...]) -> None:
         if self.ledger is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final, final
@@ -19,15 +18,15 @@ import trio.testing
 
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.clock import SystemClock
-from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
+from affidavit.actors.goal import GoalSpec
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import ModelReply, ModelRequest
-from affidavit.actors.reporter import Reporter
 from affidavit.actors.runtime import MissionExecutor, open_runtime
 from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.session import open_session
 from affidavit.actors.timer import Timer, open_timer
+from affidavit.tools.bench.endless_goal import EndlessGoal
 from affidavit.tools.bench.figures import Figures, alternate
 
 IDLE: Final = 10_000
@@ -49,30 +48,6 @@ class _SilentModel:
     async def generate(self, request: ModelRequest) -> ModelReply:
         await trio.sleep_forever()
         raise AssertionError
-
-
-@final
-class _AskedRuntime:
-    """A runtime of somebody else's, whose goals never end, and which does not tell of changes."""
-
-    def __init__(self) -> None:
-        self._status = GoalStatus(Phase.RUNNING)
-
-    def describe(self, spec: GoalSpec) -> Mapping[str, object]:
-        return {}
-
-    async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
-        await trio.lowlevel.checkpoint()
-        return GoalKey(spec.name)
-
-    async def resume(self, key: GoalKey, reporter: Reporter) -> None:
-        await trio.lowlevel.checkpoint()
-
-    async def status(self, key: GoalKey) -> GoalStatus:
-        return self._status
-
-    async def stop(self, key: GoalKey, *, fault: str) -> None:
-        await trio.lowlevel.checkpoint()
 
 
 def resident_bytes() -> int:
@@ -132,7 +107,7 @@ async def _measure(idle: int, waiting: int) -> Figures:
 async def _measure_asked(waiting: int) -> float:
     log = MemoryLog()
     async with open_timer(log, SystemClock()) as timer, trio.open_nursery() as nursery:
-        many, runtime = _Many(timer, log, nursery), _AskedRuntime()
+        many, runtime = _Many(timer, log, nursery), EndlessGoal()
         for number in range(waiting):
             await nursery.start(many.waiting, number, runtime)
         share = await _share_of_a_core()
