@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from tests.actors.models.dialects import ANTHROPIC
 from tests.actors.models.test_anthropic import SIGNATURE, stream, thinking_turn
 from tests.crash.test_kill import KILLED, Victims, memory_disk
 from tests.crash.victim import Order
+from tests.loopback import serving
 
 __all__ = ["memory_disk"]
 
@@ -40,7 +39,7 @@ class Endpoint:
     """
 
     url: str
-    bodies: list[bytes] = field(default_factory=list)
+    bodies: list[bytes]
 
     def taken(self) -> list[bytes]:
         """What it was asked since the last time."""
@@ -51,34 +50,14 @@ class Endpoint:
 @contextmanager
 def served() -> Iterator[Endpoint]:
     """Serve the endpoint from a thread, so that it outlives every process that asks it."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    endpoint = Endpoint(f"http://127.0.0.1:{server.server_address[1]}")
+    bodies: list[bytes] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            endpoint.bodies.append(body)
-            try:
-                self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
-                self.end_headers()
-                self.wfile.write(ENDS if b'"tool_result"' in body else THINKS)
-            except ConnectionError:
-                return  # whoever asked was killed meanwhile
+    def answer(body: bytes) -> bytes:
+        bodies.append(body)
+        return ENDS if b'"tool_result"' in body else THINKS
 
-        def log_message(self, *_: object) -> None:
-            return
-
-    server.RequestHandlerClass = Handler
-    server.daemon_threads = True
-    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    serving.start()
-    try:
-        yield endpoint
-    finally:
-        server.shutdown()
-        serving.join()
-        server.server_close()
+    with serving(answer) as url:
+        yield Endpoint(url, bodies)
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,9 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
+
+from tests.loopback import serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +14,8 @@ class Gate:
     """Holds the endpoint's answers back."""
 
     url: str
-    asked: threading.Event = field(default_factory=threading.Event)
-    answer: threading.Event = field(default_factory=threading.Event)
+    asked: threading.Event
+    answer: threading.Event
 
 
 @contextmanager
@@ -25,8 +26,6 @@ def held_endpoint(words: str = "Now it is done.", *, tool: str = "") -> Iterator
         words: What it says.
         tool: A tool that it calls without arguments; none by default.
     """
-    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    gate = Gate(f"http://127.0.0.1:{server.server_address[1]}/v1")
     delta: dict[str, object] = {"content": words}
     if tool:
         call = {"index": 0, "id": "t1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
@@ -36,31 +35,15 @@ def held_endpoint(words: str = "Now it is done.", *, tool: str = "") -> Iterator
         {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if tool else "stop"}]},
     )
     body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    asked, answered = threading.Event(), threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            gate.asked.set()
-            gate.answer.wait(60)
-            try:
-                self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
-                self.end_headers()
-                self.wfile.write(body.encode())
-            except ConnectionError:
-                return  # the run was stopped meanwhile
+    def answer(_: bytes) -> bytes:
+        asked.set()
+        answered.wait(60)
+        return body.encode()
 
-        def log_message(self, *_: object) -> None:
-            return
-
-    server.RequestHandlerClass = Handler
-    server.daemon_threads = True
-    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    serving.start()
-    try:
-        yield gate
-    finally:
-        gate.answer.set()
-        server.shutdown()
-        serving.join()
-        server.server_close()
+    with serving(answer) as url:
+        try:
+            yield Gate(f"{url}/v1", asked, answered)
+        finally:
+            answered.set()
