@@ -1,7 +1,8 @@
-"""Keeps secrets out of what the runtime logs: a filter on each of its loggers, which all runs of a process share.
+"""Keeps secrets out of what is logged: a filter on each logger of the runtime, which all runs of a process share.
 
-A record is scrubbed before any handler sees it, the trace of its exception included. The filter never drops a record. It only
-ever learns secrets: a line about one run may hold another's.
+It stands on the loggers of the packages that carry requests to models as well: asked to say everything, they log addresses,
+headers and bodies. A record is scrubbed before any handler sees it, the trace of its exception included. The filter never drops
+a record. It only ever learns secrets: a line about one run may hold another's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final, final
 
 from affidavit.actors.secrets import NO_SECRETS, Secrets
 
-_ROOT: Final = "affidavit"
+_PACKAGES: Final = ("affidavit", "httpx2", "httpcore2", "openai", "anthropic")
 _FORMATTER: Final = logging.Formatter()
 
 
@@ -30,7 +31,11 @@ class SecretFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Scrub a record and let it pass."""
-        message = record.getMessage()
+        try:
+            message = record.getMessage()
+        except Exception:
+            # Not ours to mend: its handler says so, and a logging call of another package must not fail here.
+            return True
         clean = self._secrets.scrub(message)
         if clean != message:
             record.msg, record.args = clean, None
@@ -47,14 +52,14 @@ _FILTER: Final = SecretFilter()
 
 
 def keep_out_of_logs(secrets: Secrets) -> None:
-    """Have these secrets scrubbed from all that the loggers of this package say from now on.
+    """Have these secrets scrubbed from all that the loggers of these packages say from now on.
 
     A logger is made when its module is imported, and whoever comes here to configure a run has imported what drives it.
     """
     if not secrets.values:
         return
     _FILTER.learn(secrets)
-    # A filter of the package's own logger would not see the records of those below it.
-    for name in [_ROOT, *logging.root.manager.loggerDict]:
-        if name == _ROOT or name.startswith(f"{_ROOT}."):
+    # A filter of a package's own logger would not see the records of those below it.
+    for name in [*_PACKAGES, *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] in _PACKAGES:
             logging.getLogger(name).addFilter(_FILTER)

@@ -13,11 +13,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, final
 
-import httpx2
-
 from affidavit.actors.errors import ConfigurationError, ModelError
 from affidavit.actors.models.endpoint import ANTHROPIC, Endpoint, client_for, read_endpoint
-from affidavit.actors.models.exchange import Call, exchange
+from affidavit.actors.models.exchange import Call, Carrier, exchange
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
 from affidavit.actors.models.messages_request import request_text
 from affidavit.actors.models.messages_stream import MessagesAssembly
@@ -33,7 +31,7 @@ class AnthropicModel:
 
     def __init__(
         self,
-        client: httpx2.AsyncClient,
+        client: Carrier,
         endpoint: Endpoint,
         model: str,
         parameters: Parameters,
@@ -67,7 +65,7 @@ class AnthropicModel:
     @property
     def digest(self) -> bytes:
         """SHA-256 of what makes it this model."""
-        identity = ["anthropic", self._endpoint.base_url, self._model, self._chosen.chosen()]
+        identity = [self._name.partition(":")[0], self._endpoint.base_url, self._model, self._chosen.chosen()]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode("ascii")).digest()
 
     @property
@@ -98,9 +96,7 @@ class AnthropicModel:
 
         Cancellation: the connection is closed at once.
         """
-        headers = {"anthropic-version": VERSION}
-        if self._endpoint.key:
-            headers["x-api-key"] = self._endpoint.key
+        headers = {"anthropic-version": VERSION, **self._endpoint.key_headers}
         # The address is given without a version by some, and with it by others.
         path = "/messages" if self._endpoint.base_url.endswith("/v1") else "/v1/messages"
         call = Call(self._endpoint, self._model, path, headers, self._body(request))
@@ -124,8 +120,9 @@ async def open_anthropic_model(
     *,
     base_url: str | None = None,
     api_key: str | None = None,
-    client: httpx2.AsyncClient | None = None,
+    client: Carrier | None = None,
     limits: CallLimits = DEFAULT_LIMITS,
+    provider: str = "anthropic",
 ) -> AsyncIterator[AnthropicModel]:
     """Open a model at an endpoint; nothing is sent before its first turn.
 
@@ -136,6 +133,7 @@ async def open_anthropic_model(
         client: How requests are sent; its owner closes it. None makes one that goes out through the guard of the run that asks,
             which the endpoint is granted to, and so can be used within runs alone.
         limits: How long a call may take, and how much it may answer with.
+        provider: What stands before the colon in its name.
 
     Raises:
         ConfigurationError: The model has no name, or the address, key or a parameter is missing or not usable.
@@ -144,14 +142,14 @@ async def open_anthropic_model(
     """
     name, parameters = split_name(model)
     if not name:
-        raise ConfigurationError("the model has no name: write anthropic:NAME")
+        raise ConfigurationError(f"the model has no name: write {provider}:NAME")
     if parameters.seed is not None:
         raise ConfigurationError("Anthropic models know no seed")
     if parameters.tools is not None:
         raise ConfigurationError("Anthropic models know tools of their own")
     endpoint = read_endpoint(ANTHROPIC, base_url, api_key)
     async with client_for(endpoint, client) as used:
-        yield AnthropicModel(used, endpoint, name, parameters, name=f"anthropic:{model}", limits=limits)
+        yield AnthropicModel(used, endpoint, name, parameters, name=f"{provider}:{model}", limits=limits)
 
 
 def _settings(parameters: Parameters) -> dict[str, object]:

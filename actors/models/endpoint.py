@@ -11,7 +11,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -21,6 +21,7 @@ from affidavit.actors.models.files import read_operator_file
 from affidavit.actors.netguard.run_client import run_client
 
 MAX_KEY_BYTES: Final = 16 * 1024
+_Client = TypeVar("_Client")
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -34,6 +35,8 @@ class Vendor:
         url_variable: The environment variable that holds an endpoint's address.
         key_variable: The one that holds its key; with `_FILE` behind it, the one that names a file that holds it.
         base_url: The vendor's own address.
+        key_header: The header that carries the key.
+        key_prefix: What stands before the key in it.
     """
 
     provider: str
@@ -41,6 +44,8 @@ class Vendor:
     url_variable: str
     key_variable: str
     base_url: str
+    key_header: str
+    key_prefix: str = ""
 
     @property
     def file_variable(self) -> str:
@@ -49,10 +54,21 @@ class Vendor:
 
 
 OPENAI: Final = Vendor(
-    "openai", "an OpenAI-compatible", "OPENAI_BASE_URL", "OPENAI_API_KEY", "https://api.openai.com/v1"
+    "openai",
+    "an OpenAI-compatible",
+    "OPENAI_BASE_URL",
+    "OPENAI_API_KEY",
+    "https://api.openai.com/v1",
+    "Authorization",
+    "Bearer ",
 )
 ANTHROPIC: Final = Vendor(
-    "anthropic", "an Anthropic", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "https://api.anthropic.com"
+    "anthropic",
+    "an Anthropic",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "https://api.anthropic.com",
+    "x-api-key",
 )
 
 
@@ -78,6 +94,11 @@ class Endpoint:
     def where(self) -> str:
         """Host and port, as they are named in a sentence."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def key_headers(self) -> dict[str, str]:
+        """The header with the key, or none where there is no key."""
+        return {self.vendor.key_header: f"{self.vendor.key_prefix}{self.key}"} if self.key else {}
 
     @property
     def is_vendor(self) -> bool:
@@ -117,8 +138,8 @@ def new_client() -> httpx2.AsyncClient:
 
 @asynccontextmanager
 async def client_for(
-    endpoint: Endpoint, given: httpx2.AsyncClient | None
-) -> AsyncIterator[httpx2.AsyncClient]:
+    endpoint: Endpoint, given: _Client | None
+) -> AsyncIterator[_Client | httpx2.AsyncClient]:
     """Lend the client that was given, or one that goes out through the guard of each run; that is closed with the block."""
     if given is not None:
         yield given

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import httpx2
 import trio
@@ -50,9 +52,21 @@ class Call:
     body: bytes = field(repr=False)
 
 
-async def exchange(
-    client: httpx2.AsyncClient, call: Call, assembly: Assembly, limits: CallLimits
-) -> ModelReply:
+class Carrier(Protocol):
+    """What sends a request and lends its answer: an HTTP client, or what stands before one."""
+
+    def stream(
+        self, method: str, url: str, *, content: bytes, headers: Mapping[str, str], timeout: httpx2.Timeout
+    ) -> AbstractAsyncContextManager[httpx2.Response]:
+        """Lend the answer to a request for as long as the block lasts, its body unread.
+
+        Raises:
+            httpx2.RequestError: There is no answer.
+        """
+        ...
+
+
+async def exchange(client: Carrier, call: Call, assembly: Assembly, limits: CallLimits) -> ModelReply:
     """Ask, and put the answer together.
 
     Raises:
@@ -81,9 +95,7 @@ async def exchange(
 class _Exchange:
     """The one call while it lasts, and its clocks."""
 
-    def __init__(
-        self, client: httpx2.AsyncClient, call: Call, assembly: Assembly, limits: CallLimits
-    ) -> None:
+    def __init__(self, client: Carrier, call: Call, assembly: Assembly, limits: CallLimits) -> None:
         self._client = client
         self._call = call
         self._assembly = assembly
@@ -111,7 +123,7 @@ class _Exchange:
             "POST", url, content=call.body, headers=headers, timeout=timeout
         ) as response:
             if response.status_code != httpx2.codes.OK:
-                start = await _beginning(response, self._limits.error_bytes)
+                start = await beginning(response, self._limits.error_bytes)
                 raise refused(call.endpoint, call.model, response.status_code, start, response.headers)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "text/event-stream":
@@ -159,7 +171,14 @@ class _Exchange:
             scope.deadline = trio.current_time() + self._limits.gap_seconds
 
 
-async def _beginning(response: httpx2.Response, most: int) -> bytes:
+async def beginning(response: httpx2.Response, most: int) -> bytes:
+    """Return the first bytes of an answer's body, however long it is; the answer is then to be closed.
+
+    Raises:
+        httpx2.RequestError: The connection broke.
+
+    Cancellation: at any point; the answer is still its caller's to close.
+    """
     body = b""
     with trio.CancelScope() as scope:
         async for chunk in response.aiter_raw():

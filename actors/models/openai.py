@@ -13,14 +13,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import final
 
-import httpx2
-
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.chat_request import request_body
 from affidavit.actors.models.chat_schema import as_turn, response_format, without_tools
 from affidavit.actors.models.chat_stream import ChatAssembly
 from affidavit.actors.models.endpoint import OPENAI, Endpoint, client_for, read_endpoint
-from affidavit.actors.models.exchange import Call, exchange
+from affidavit.actors.models.exchange import Call, Carrier, exchange
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
 from affidavit.actors.models.parameters import split_name
 from affidavit.actors.models.port import NO_PARAMETERS, Delta, ModelReply, ModelRequest
@@ -57,7 +55,7 @@ class OpenAIModel:
 
     def __init__(
         self,
-        client: httpx2.AsyncClient,
+        client: Carrier,
         endpoint: Endpoint,
         model: str,
         profile: Profile,
@@ -134,10 +132,8 @@ class OpenAIModel:
         return turn
 
     async def _ask(self, request: ModelRequest, settings: Mapping[str, object]) -> ModelReply:
-        key = self._endpoint.key
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
         body = self._body(request, settings)
-        call = Call(self._endpoint, self._model, "/chat/completions", headers, body)
+        call = Call(self._endpoint, self._model, "/chat/completions", self._endpoint.key_headers, body)
         return await exchange(self._client, call, ChatAssembly(request.on_delta), self._limits)
 
     def _body(self, request: ModelRequest, settings: Mapping[str, object]) -> bytes:
@@ -158,8 +154,9 @@ async def open_openai_model(
     *,
     base_url: str | None = None,
     api_key: str | None = None,
-    client: httpx2.AsyncClient | None = None,
+    client: Carrier | None = None,
     limits: CallLimits = DEFAULT_LIMITS,
+    provider: str = "openai",
 ) -> AsyncIterator[OpenAIModel]:
     """Open a model at an endpoint; nothing is sent before its first turn.
 
@@ -170,6 +167,7 @@ async def open_openai_model(
         client: How requests are sent; its owner closes it. None makes one that goes out through the guard of the run that asks,
             which the endpoint is granted to, and so can be used within runs alone.
         limits: How long a call may take, and how much it may answer with.
+        provider: What stands before the colon in its name.
 
     Raises:
         ConfigurationError: The model has no name, or the address, key or a parameter is missing or not usable.
@@ -178,14 +176,14 @@ async def open_openai_model(
     """
     name, parameters = split_name(model)
     if not name:
-        raise ConfigurationError("the model has no name: write openai:NAME")
+        raise ConfigurationError(f"the model has no name: write {provider}:NAME")
     settings = parameters.of_chat()
     endpoint = read_endpoint(OPENAI, base_url, api_key)
     chosen = parameters.chosen()
-    identity = ["openai", endpoint.base_url, name, *([chosen] if chosen else [])]
+    identity = [provider, endpoint.base_url, name, *([chosen] if chosen else [])]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("ascii")).digest()
     profile = Profile(
-        f"openai:{model}",
+        f"{provider}:{model}",
         digest,
         settings=settings,
         parameters=chosen,

@@ -1,4 +1,4 @@
-"""Opens the model that the operator named: `script:FILE`, `openai:NAME`, `anthropic:NAME`, `local` or `local:FILE.gguf`."""
+"""Opens the model that the operator named, by the provider before the colon: see `CHOICES`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from affidavit.actors.models.parameters import split_name
 from affidavit.actors.models.port import Model
 from affidavit.actors.models.script import ScriptModel
 
-CHOICES = "script:FILE, openai:NAME, anthropic:NAME, local, or local:FILE.gguf"
+CHOICES = (
+    "script:FILE, openai:NAME, anthropic:NAME, local, local:FILE.gguf, openai-sdk:NAME, or anthropic-sdk:NAME"
+)
 
 
 @asynccontextmanager
@@ -37,6 +39,16 @@ async def open_model(spec: str) -> AsyncIterator[Model]:
 
         async with open_openai_model(rest) as model:
             yield model
+    elif provider == "openai-sdk" and rest:
+        from affidavit.actors.models.sdk_openai import open_openai_sdk_model  # noqa: PLC0415  # as above
+
+        async with open_openai_sdk_model(rest) as model:
+            yield model
+    elif provider == "anthropic-sdk" and rest:
+        from affidavit.actors.models.sdk_anthropic import open_anthropic_sdk_model  # noqa: PLC0415  # as above
+
+        async with open_anthropic_sdk_model(rest) as claude:
+            yield claude
     elif provider == "anthropic" and rest:
         from affidavit.actors.models.anthropic import open_anthropic_model  # noqa: PLC0415  # as above
 

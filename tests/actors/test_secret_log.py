@@ -67,3 +67,23 @@ def test_two_runs_are_one_filter(logged: io.StringIO) -> None:
     assert len(logger.filters) == before == 1
     logger.warning("%s and another-secret", SECRET)
     assert logged.getvalue() == f"{REMOVED} and {REMOVED}\n"
+
+
+@pytest.mark.parametrize("name", ["httpx2", "httpcore2.http11", "anthropic._base_client", "openai"])
+def test_what_carries_the_requests_is_scrubbed_too(name: str) -> None:
+    """Address, headers and body may hold a secret, and these packages log them where a program asks for every line."""
+    text, logger = io.StringIO(), logging.getLogger(name)
+    keep_out_of_logs(SECRETS)
+    handler = logging.StreamHandler(text)
+    logger.addHandler(handler)
+    try:
+        logger.warning("sent %r", {"x-key": SECRET})
+    finally:
+        logger.removeHandler(handler)
+    assert text.getvalue() == f"sent {{'x-key': '{REMOVED}'}}\n"
+
+
+def test_a_line_that_cannot_be_put_together_passes() -> None:
+    """The filter raises nothing into the package that logs it."""
+    record = logging.LogRecord("httpx2", logging.INFO, "f", 1, "%d", ("no number",), None)
+    assert SecretFilter(SECRETS).filter(record) is True

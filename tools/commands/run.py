@@ -33,7 +33,8 @@ async def run(  # noqa: PLR0913  # each is an option of its own
         Parameter(
             name="--model",
             env_var=MODEL_VARIABLE,
-            help="Which model: openai:NAME (OPENAI_API_KEY, OPENAI_BASE_URL), local, local:FILE.gguf, or script:FILE.",
+            help="Which model: openai:NAME or anthropic:NAME (OPENAI_API_KEY, OPENAI_BASE_URL and so on), the same by the "
+            "vendor's own client as openai-sdk:NAME or anthropic-sdk:NAME, local, local:FILE.gguf, or script:FILE.",
         ),
     ],
     workspace: Workspace = None,

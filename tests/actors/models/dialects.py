@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 from affidavit.actors.models.anthropic import open_anthropic_model
@@ -15,6 +17,8 @@ from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
 from affidavit.actors.models.messages_stream import MessagesAssembly
 from affidavit.actors.models.openai import open_openai_model
 from affidavit.actors.models.port import Model, OnDelta
+from affidavit.actors.models.sdk_anthropic import open_anthropic_sdk_model
+from affidavit.actors.models.sdk_openai import open_openai_sdk_model
 from affidavit.actors.models.wire import Assembly
 from tests.actors.models.asking import KEY
 from tests.actors.models.endpoints import delta, sse
@@ -28,12 +32,13 @@ class Dialect:
     """One wire format.
 
     Attributes:
-        name: The provider.
+        name: Who laid it down.
         open: Opens its adapter at an address.
         assembly: Begins an answer in the making.
         events: Writes an answer of words and calls as the endpoint streams it, in pieces of a few letters, one string each.
         error: Writes a failure in mid-stream, given its type and message.
         usage: What the answer's tokens are said to be: input, output, cache reads, cache writes.
+        provider: What stands before the colon in a model's name.
     """
 
     name: str
@@ -42,15 +47,23 @@ class Dialect:
     events: Callable[[str, tuple[Call, ...]], list[str]]
     error: Callable[[str, str], str]
     usage: tuple[int, int, int, int]
+    provider: str
 
     @asynccontextmanager
-    async def opened(self, url: str, limits: CallLimits = DEFAULT_LIMITS) -> AsyncIterator[Model]:
+    async def opened(
+        self, url: str, limits: CallLimits = DEFAULT_LIMITS, api_key: str = KEY
+    ) -> AsyncIterator[Model]:
         """The adapter, at that address, to be used outside of any run."""
         async with (
             new_client() as client,
-            self.open("m", base_url=url, api_key=KEY, limits=limits, client=client) as model,
+            self.open("m", base_url=url, api_key=api_key, limits=limits, client=client) as model,
         ):
             yield model
+
+    @property
+    def plainly(self) -> Dialect:
+        """The same wire format without an official client."""
+        return next(each for each in ALL if each.provider == self.name)
 
 
 def _pieces(text: str) -> list[str]:
@@ -152,6 +165,7 @@ OPENAI = Dialect(
     _chat_events,
     lambda kind, message: sse({"error": {"type": kind, "message": message}}).decode(),
     (90, 7, 40, 20),
+    "openai",
 )
 ANTHROPIC = Dialect(
     "anthropic",
@@ -160,5 +174,15 @@ ANTHROPIC = Dialect(
     _messages_events,
     lambda kind, message: event("error", error={"type": kind, "message": message}),
     (90, 7, 40, 20),
+    "anthropic",
 )
-BOTH = (OPENAI, ANTHROPIC)
+# The same wire formats, carried by the vendors' official clients.
+OPENAI_SDK = replace(OPENAI, open=open_openai_sdk_model, provider="openai-sdk")
+ANTHROPIC_SDK = replace(ANTHROPIC, open=open_anthropic_sdk_model, provider="anthropic-sdk")
+SDKS = tuple(
+    dialect
+    for dialect, package in ((OPENAI_SDK, "openai"), (ANTHROPIC_SDK, "anthropic"))
+    # Under CI=true all the tools must be there, so a missing one is not left aside.
+    if os.environ.get("CI") == "true" or find_spec(package) is not None
+)
+ALL = (OPENAI, ANTHROPIC, *SDKS)

@@ -25,13 +25,13 @@ from affidavit.actors.secrets import Secrets
 from affidavit.actors.toolbox.registry import Toolbox
 from tests.actors.mission_kit import RUN, Ended, FakeTool, KeptLog, run_to_end
 from tests.actors.models.asking import KEY
-from tests.actors.models.dialects import BOTH, Dialect
+from tests.actors.models.dialects import ALL, Dialect
 from tests.actors.models.endpoints import Endpoint, Piece, head, plain, serve
 from tests.actors.models.test_anthropic import stream, thinking_turn
 
 DONE = "All is looked at."
 SPEC = GoalSpec("Look.", system="You look at things.", max_output_tokens=4096)
-dialects = pytest.mark.parametrize("dialect", BOTH, ids=lambda dialect: dialect.name)
+dialects = pytest.mark.parametrize("dialect", ALL, ids=lambda dialect: dialect.provider)
 
 
 def thoughtful(dialect: Dialect) -> bytes:
@@ -94,7 +94,7 @@ async def test_a_run_killed_at_any_moment_goes_on_with_the_very_same_bytes(diale
 
 async def test_a_call_whose_outcome_is_unknown_still_follows_the_same_bytes() -> None:
     """Where the tool may not be run again, everything up to its result is the same all the same."""
-    dialect = next(each for each in BOTH if each.name == "anthropic")
+    dialect = next(each for each in ALL if each.name == "anthropic")
     log = KeptLog()
     _, first = await conducted(dialect, log, thoughtful(dialect), done(dialect))
     blocks = first.bodies[1][: first.bodies[1].index(b'{"role":"user","content":[{"type":"tool_result"')]
@@ -159,7 +159,7 @@ async def test_who_answered_and_with_which_parameters_is_on_the_record(dialect: 
     ):
         run = await run_to_end(MemoryLog(), MissionConfig(model), SPEC)
     started = run.events[0].detail
-    assert started["model"] == f"{dialect.name}:m?temperature=0.50"
+    assert started["model"] == f"{dialect.provider}:m?temperature=0.50"
     assert started["parameters"] == {"temperature": "0.5"}
     (said,) = run.of(Kind.ASSISTANT)
     served = said.detail["served"]

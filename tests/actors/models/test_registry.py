@@ -27,6 +27,8 @@ from affidavit.actors.models.script import ScriptModel
         "local:",
         "anthropic",
         "anthropic:",
+        "openai-sdk",
+        "anthropic-sdk:",
         "Local",
         "localx",
         ":x",
@@ -36,7 +38,7 @@ async def test_an_unknown_choice_lists_the_choices(spec: str) -> None:
     """What cannot be opened is named, with everything that can."""
     with pytest.raises(
         ConfigurationError,
-        match=r"choose script:FILE, openai:NAME, anthropic:NAME, local, or local:FILE.gguf",
+        match=r"choose script:FILE, openai:NAME, anthropic:NAME, local, local:FILE.gguf, openai-sdk:NAME, or ant",
     ) as caught:
         async with open_model(spec):
             pass

@@ -12,12 +12,12 @@ from affidavit.actors.models.limits import CallLimits
 from affidavit.actors.models.port import Delta, ModelReply, ModelRequest, ToolCall
 from affidavit.actors.models.sse import EventReader
 from tests.actors.models.asking import ASK, KEY
-from tests.actors.models.dialects import BOTH, Dialect
+from tests.actors.models.dialects import ALL, Dialect
 from tests.actors.models.endpoints import Piece, chunked, head, plain, serve
 
 WORDS = "Grüße 🙂 to all."
 CALLS = (("call_1", "look", '{"path": "ü", "n": 1.10}'), ("call_2", "look", "{}"))
-dialects = pytest.mark.parametrize("dialect", BOTH, ids=lambda dialect: dialect.name)
+dialects = pytest.mark.parametrize("dialect", ALL, ids=lambda dialect: dialect.provider)
 
 
 def body(dialect: Dialect) -> bytes:
