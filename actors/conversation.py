@@ -1,12 +1,13 @@
 """The conversation that a mission continues from: a fold of the goal's events, the same live as after a restart.
 
 There is no other progress state. A mission feeds each event it has recorded through `apply`; a resumed one feeds it the whole
-log. So what a run knows and what its record says cannot differ.
+log. So what a run knows and what its record says cannot differ. The root goal's conversation holds those of all goals that work
+was handed to, and passes on to each the events that bear its id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
@@ -58,8 +59,15 @@ class Conversation:
         verdicts: The checks of the answer that stands.
         book: What the run's goals share: calls, budgets, open actions, approvals.
         seen: The seq of the last event folded.
-        phase: The root goal's phase.
+        phase: The goal's phase.
         terminal: The standing terminal event.
+        goal: The goal's id as its events bear it; empty for the root.
+        parent: The id of the goal that handed it its work, as its own events bear it.
+        served: The parent's tool call that it works for.
+        depth: How many goals are above it.
+        folded_back: Whether its end stands with its parent.
+        in_flight: The goals that this one waits for, by the tool call that each serves, in call order.
+        goals: On the root, every goal that work was handed to, by id, in the order of spawning: none comes before its parent.
     """
 
     spec: GoalSpec | None = None
@@ -77,24 +85,51 @@ class Conversation:
     seen: int = 0
     phase: Phase = Phase.PENDING
     terminal: Event | None = None
+    goal: str = ""
+    parent: str = ""
+    served: str = ""
+    depth: int = 0
+    folded_back: bool = False
+    in_flight: dict[str, str] = field(default_factory=dict)
+    goals: dict[str, Conversation] = field(default_factory=dict)
+    _order: dict[str, int] = field(default_factory=dict)
 
     @property
     def last_text(self) -> str:
         """The model's last words: the answer, when the run ends."""
         return next((message.text for message in reversed(self.messages) if message.role == "assistant"), "")
 
+    @property
+    def going(self) -> Iterator[Conversation]:
+        """On the root, the goals that have not folded back, each after those that it waits for; the root itself comes last."""
+        yield from (each for each in reversed(self.goals.values()) if not each.folded_back)
+        yield self
+
+    def above(self, child: Conversation) -> Conversation:
+        """On the root, return the conversation of the goal that handed a child its work."""
+        return self.goals[child.parent] if child.parent else self
+
     def apply(self, event: Event) -> None:
-        """Fold one event, unless it was folded before. Those of child goals only count for what the run shares."""
+        """Fold one event of the run, unless it was folded before. To be called on the root."""
         if event.seq:
             if event.seq <= self.seen:
                 return
             self.seen = event.seq
         self.book.apply(event)
+        edge = _EDGES.get(event.kind)
+        if edge is not None:
+            edge(self, event)
+            return
+        of = self.goals.get(event.goal) if event.goal else self
+        if of is not None:
+            of.fold_own(event)
+
+    def fold_own(self, event: Event) -> None:
+        """Fold an event of this very goal. Called by the root."""
+        self.verdicts.apply(event)
         own = _OWN.get(event.kind)
-        if not event.goal:
-            self.verdicts.apply(event)
-            if own is not None:
-                own(self, event)
+        if own is not None:
+            own(self, event)
 
 
 def fold(events: tuple[Event, ...]) -> Conversation:
@@ -142,12 +177,14 @@ def _assistant(c: Conversation, event: Event) -> None:
     blocks = event.detail.get("blocks", "")
     c.messages.append(Message("assistant", event.text, blocks=blocks if isinstance(blocks, str) else ""))
     c.answered, c.stop_reason, c.turn_usage = True, event.stop_reason, event.usage
+    c._order.clear()  # noqa: SLF001  # the class's own steps
 
 
 def _tool_call(c: Conversation, event: Event) -> None:
     c.pending[event.tool_use_id] = PendingCall(
         event.turn, event.tool_use_id, event.tool, event.input, event.args_digest
     )
+    c._order[event.tool_use_id] = len(c._order)  # noqa: SLF001  # the class's own steps
     for index in range(len(c.messages) - 1, -1, -1):
         message = c.messages[index]
         if message.role == "assistant":
@@ -158,7 +195,18 @@ def _tool_call(c: Conversation, event: Event) -> None:
 
 def _tool_result(c: Conversation, event: Event) -> None:
     c.pending.pop(event.tool_use_id, None)
-    c.messages.append(Message("tool", event.result, tool_use_id=event.tool_use_id, is_error=event.is_error))
+    c.in_flight.pop(event.tool_use_id, None)
+    message = Message("tool", event.result, tool_use_id=event.tool_use_id, is_error=event.is_error)
+    c.messages.insert(_place(c, event.tool_use_id), message)
+
+
+def _place(c: Conversation, tool_use_id: str) -> int:
+    """Return where a result belongs: results are shown in the order of the calls, in whichever they come."""
+    order: dict[str, int] = c._order  # noqa: SLF001  # the class's own steps
+    number, at = order.get(tool_use_id, len(order)), len(c.messages)
+    while at and (before := c.messages[at - 1]).role == "tool" and order.get(before.tool_use_id, -1) > number:
+        at -= 1
+    return at
 
 
 def _turn_completed(c: Conversation, event: Event) -> None:
@@ -169,7 +217,42 @@ def _terminal(c: Conversation, event: Event) -> None:
     c.terminal = event
 
 
+def _spawned(root: Conversation, event: Event) -> None:
+    above = _parent(root, event)
+    if above is None or not event.child or event.child in root.goals:
+        return
+    root.goals[event.child] = Conversation(
+        spec=_spec(event),
+        messages=[Message("user", event.text)],
+        book=root.book,
+        goal=event.child,
+        parent=above.goal,
+        served=event.tool_use_id,
+        depth=above.depth + 1,
+    )
+    above.in_flight[event.tool_use_id] = event.child
+
+
+def _folded_back(root: Conversation, event: Event) -> None:
+    child = root.goals.get(event.child)
+    if child is not None:
+        child.folded_back = True
+        root.above(child).in_flight.pop(child.served, None)
+
+
+def _parent(root: Conversation, event: Event) -> Conversation | None:
+    """Return the conversation of the goal that an edge of the tree begins at. The root is named by the run's id there."""
+    if not event.goal or (root.spec is not None and event.goal == root.spec.name):
+        return root
+    return root.goals.get(event.goal)
+
+
 _Step = Callable[[Conversation, Event], None]
+
+_EDGES: Final[dict[str, _Step]] = {
+    Kind.CHILD_SPAWNED: _spawned,
+    Kind.CHILD_COMPLETED: _folded_back,
+}
 
 _OWN: Final[dict[str, _Step]] = {
     Kind.SESSION_STARTED: _started,

@@ -93,23 +93,21 @@ class _Run:
         ledger: The run's fold and its way onto the record.
         clock: Times the expiry of approvals.
         gate: Held from the decision to the durable admission, so that two actions cannot both take the last of a budget.
-        stop_fault: What a begun action is closed with if it is now cancelled.
     """
 
-    __slots__ = ("clock", "gate", "ledger", "stop_fault")
+    __slots__ = ("clock", "gate", "ledger")
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
         self.ledger = ledger
         self.clock = clock
         self.gate = Gate()
-        self.stop_fault: str = FaultClass.INTERRUPTED
 
 
 @final
 class Dispatcher:
     """Governs the actions of one goal. Those of one run share a book and a gate, see `narrowed`."""
 
-    __slots__ = ("_deciders", "_grant", "_grant_digest", "_run")
+    __slots__ = ("_above", "_deciders", "_grant", "_grant_digest", "_ledger", "_run", "_stop_fault")
 
     def __init__(
         self,
@@ -128,6 +126,9 @@ class Dispatcher:
             clock: Times the expiry of approvals.
         """
         self._run = _Run(ledger, clock or SystemClock())
+        self._ledger = ledger
+        self._above: Dispatcher | None = None
+        self._stop_fault: str | None = None
         self._grant = grant
         self._grant_digest = grant.digest
         self._deciders: tuple[Decider, ...] = (grant, *deciders, RefusalStands())
@@ -139,26 +140,32 @@ class Dispatcher:
 
     @property
     def stop_fault(self) -> str:
-        """What a begun action of the run, whichever goal's, is closed with if it is now cancelled."""
-        return self._run.stop_fault
+        """What a begun action of the goal is closed with if it is now cancelled: as was said of it, or of one above it."""
+        if self._stop_fault is not None:
+            return self._stop_fault
+        return FaultClass.INTERRUPTED if self._above is None else self._above.stop_fault
 
     @stop_fault.setter
     def stop_fault(self, fault: str) -> None:
-        self._run.stop_fault = fault
+        self._stop_fault = fault
 
-    def narrowed(self, wanted: frozenset[str] | None, deciders: Sequence[Decider] = ()) -> Dispatcher:
+    def narrowed(
+        self, wanted: frozenset[str] | None, deciders: Sequence[Decider] = (), *, ledger: Ledger | None = None
+    ) -> Dispatcher:
         """Return a dispatcher for a goal that this one's goal hands work to.
 
-        It shares the run's ledger, gate and clock, and so its budgets, approvals and brake. All that refuses here refuses there
+        It shares the run's fold, gate and clock, and so its budgets, approvals and brake. All that refuses here refuses there
         as well: a goal cannot be handed more than the one that hands it down has.
 
         Args:
             wanted: The tools that the goal asks for; None for all that there are.
             deciders: Who is asked besides those of this dispatcher, after them.
+            ledger: Where the goal records, over the same fold; this one's ledger by default.
         """
         asked = (*self._deciders[1:-1], *deciders)
-        child = Dispatcher(self._run.ledger, self._grant.narrowed(wanted), asked)
+        child = Dispatcher(ledger or self._ledger, self._grant.narrowed(wanted), asked)
         child._run = self._run
+        child._above = self
         return child
 
     async def govern(
@@ -237,15 +244,15 @@ class Dispatcher:
                 call = book.last_call + 1 if approval is None else approval.call
                 if isinstance(judgement, Denial):
                     late = () if approval is None else expiry(approval, standing.now)
-                    await run.ledger.record(*late, rejected(action, call, judgement), *refused(judgement))
+                    await self._ledger.record(*late, rejected(action, call, judgement), *refused(judgement))
                     return judgement
                 if judgement.ask is None:
                     action = judgement.action
                     admission = admitted(action, call, self._grant_digest, approval)
-                    await run.ledger.record(*opening, admission)
+                    await self._ledger.record(*opening, admission)
                     return action, Permit(call, _seconds(action))
                 if approval is None:
-                    await run.ledger.record(requested(action, call, judgement.ask))
+                    await self._ledger.record(requested(action, call, judgement.ask))
             await self._decided(changed, judgement.ask)
 
     async def _decided(self, changed: trio.Event, ask: Ask) -> None:
@@ -265,7 +272,7 @@ class Dispatcher:
     async def _commit(self, *events: Event) -> None:
         """Record an end. Shielded, since what was done must not go unrecorded; bounded, since a log may hang."""
         with trio.CancelScope(shield=True, deadline=trio.current_time() + COMMIT_GRACE) as scope:
-            await self._run.ledger.record(*events)
+            await self._ledger.record(*events)
         if scope.cancelled_caught:
             raise LogError(f"the end of an action could not be recorded within {COMMIT_GRACE:g} s")
 

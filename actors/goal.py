@@ -42,6 +42,7 @@ class GoalSpec:
         self_checks: How often the model is asked, once it says it is done, to check its own answer against the objective. Each is
             a turn like any other, and the last one's words are the answer.
         name: The goal's name. `Session.submit` sets it to the session's id.
+        profile: The agent profile that a goal which work was handed to was begun with; empty for none.
     """
 
     objective: str
@@ -52,12 +53,14 @@ class GoalSpec:
     max_output_tokens: int = 1024
     self_checks: int = 0
     name: str = ""
+    profile: str = ""
 
     def as_detail(self) -> dict[str, object]:
         """Return the spec as a payload value."""
-        return {
+        stated = {
             key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
         }
+        return stated if self.profile else {key: value for key, value in stated.items() if key != "profile"}
 
     @classmethod
     def from_detail(cls, detail: Mapping[str, object]) -> GoalSpec:
@@ -85,6 +88,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "max_output_tokens": (int,),
     "self_checks": (int,),
     "name": (str,),
+    "profile": (str,),
 }
 
 

@@ -1,15 +1,21 @@
 """A mission: one goal driven turn by turn. Ask the model, run the tools it asks for in order, go on until it is done.
 
+Work that it hands to other goals is done by missions of their own, which share the run's fold, waist and budgets with it.
+
 It holds no progress of its own. Each step looks at the conversation, which is a fold of the log, and does the next thing that
 the conversation lacks; so the step after a restart is the step that the crash prevented.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final, final
 
-from affidavit.actors.conversation import Conversation
+from affidavit.actors.conversation import Conversation, PendingCall
+from affidavit.actors.crew import Crew, Stop
+from affidavit.actors.deciders.budgets import StepBudget
+from affidavit.actors.delegation import SpawnTool
 from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import ResumeRefused
 from affidavit.actors.events import Event, FaultClass, Kind
@@ -18,15 +24,22 @@ from affidavit.actors.goal import GoalSpec, GoalStatus, Phase
 from affidavit.actors.mission_checks import CheckStep, Unbacked
 from affidavit.actors.mission_config import MissionConfig, changed_digests
 from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.mission_spawn import SpawnStep, fanout_limits, profile_of
 from affidavit.actors.mission_tools import ToolStep
 from affidavit.actors.mission_turn import ModelStep, TurnFailed
 from affidavit.actors.netguard.decision import ReportingRecorder
 from affidavit.actors.netguard.guard import Guard
-from affidavit.actors.recovery import closing_events, ending_events, turn_completed
+from affidavit.actors.recovery import (
+    child_ending_events,
+    closing_events,
+    ending_events,
+    turn_completed,
+)
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.rules import rules_of
 from affidavit.actors.text import fit
 
+NOT_STOPPED: Final = Stop("", "")
 # What a model said together with one of these is on the record, but it is not what the goal asked for.
 _NOT_ANSWERED: Final = {
     "refusal": "the model declined to answer",
@@ -36,26 +49,49 @@ _NOT_ANSWERED: Final = {
 
 @final
 class Mission:
-    """One goal, ready to be driven by a runtime."""
+    """One goal, ready to be driven by a runtime.
 
-    def __init__(self, config: MissionConfig, conversation: Conversation, reporter: Reporter) -> None:
-        """Take up a conversation where it stands.
+    Attributes:
+        crew: The goals that it has handed work to, as far as they are at work.
+    """
 
-        Raises:
-            ResumeRefused: The conversation was never opened, so there is no goal in it.
-        """
-        if conversation.spec is None:
+    def __init__(
+        self, config: MissionConfig, ledger: MissionLedger, dispatcher: Dispatcher, guard: Guard
+    ) -> None:
+        """Use `root_mission`, or `child` of another."""
+        spec = ledger.conversation.spec
+        if spec is None:
             raise ResumeRefused("this stream holds no goal to drive")
-        spec = conversation.spec
+        self.crew = Crew()
         self._config = config
         self._spec = spec
-        self._ledger = MissionLedger(conversation, reporter)
-        rules = rules_of(spec, config.policy)
-        self._dispatcher = Dispatcher(self._ledger, rules.grant, rules.deciders, clock=config.clock)
-        guard = Guard(config.egress_policy, ReportingRecorder(self._ledger))
-        self._turns = ModelStep(config, spec, rules.grant, self._ledger, self._dispatcher, guard)
-        self._tools = ToolStep(config, self._ledger, self._dispatcher, guard)
-        self._checks = CheckStep(config, self._ledger, self._dispatcher)
+        self._ledger = ledger
+        self._dispatcher = dispatcher
+        self._guard = guard
+        self._turns = ModelStep(config, spec, dispatcher.grant, ledger, dispatcher, guard)
+        self._tools = ToolStep(config, ledger, dispatcher, guard)
+        self._spawns = SpawnStep(config, ledger, dispatcher)
+        self._checks = CheckStep(config, ledger, dispatcher)
+
+    def child(self, goal: str, crew: Crew) -> Mission:
+        """Return the mission of a goal that this one has handed work to, standing where its events stand.
+
+        Raises:
+            ToolFailed: It was begun with an agent profile that there is no longer.
+            ResumeRefused: The record does not say what it is to do.
+        """
+        ledger = self._ledger.of(goal)
+        spec = ledger.conversation.spec
+        if spec is None:
+            raise ResumeRefused(f"the record does not say what goal {goal} is to do")
+        model = profile_of(self._config, spec).model or self._config.model
+        wanted = None if spec.tools is None else frozenset(spec.tools)
+        dispatcher = self._dispatcher.narrowed(wanted, (StepBudget(spec.max_steps),), ledger=ledger)
+        # What backs a success is declared for the run, and so for its root goal alone.
+        config = replace(self._config, model=model, is_root=False)
+        mission = Mission(config, ledger, dispatcher, self._guard.for_goal(goal))
+        mission.crew = crew
+        return mission
 
     @property
     def spec(self) -> GoalSpec:
@@ -73,7 +109,7 @@ class Mission:
         self._ledger.hear(events)
 
     def set_stop_fault(self, fault: str) -> None:
-        """Say what a begun action is closed with if the mission is now cancelled."""
+        """Say what a begun action of this goal, or of one below it, is closed with if the mission is now cancelled."""
         self._dispatcher.stop_fault = fault
 
     def check_unchanged(self, *, accept_changes: bool) -> tuple[str, ...]:
@@ -93,17 +129,18 @@ class Mission:
         return changed
 
     async def begin(self, changed: tuple[str, ...] = ()) -> None:
-        """Record that the goal is being driven, having first closed what an earlier driver left open.
+        """Record that the goal is being driven; the root's mission has first closed what an earlier driver left open.
 
         Args:
             changed: The parts of the configuration whose change was accepted.
         """
-        events = list(closing_events(self._ledger.conversation))
-        if changed or self._ledger.conversation.phase is Phase.PENDING:
+        conversation = self._ledger.conversation
+        events = list(closing_events(conversation)) if conversation is self._ledger.root else []
+        if changed or conversation.phase is Phase.PENDING:
             detail: dict[str, object] = {"phase": str(Phase.RUNNING)}
             if changed:
                 detail |= {"changed": list(changed), "digests": self._config.digests(self._spec)}
-            events.append(Event(Kind.GOAL_PHASE, detail=detail))
+            events.append(Event(Kind.GOAL_PHASE, goal=conversation.goal, detail=detail))
         if events:
             await self._ledger.record(*events)
 
@@ -119,9 +156,13 @@ class Mission:
         Cancellation: a begun action is closed on the record, see `Dispatcher.govern`.
         """
         conversation = self._ledger.conversation
-        pending = next(iter(conversation.pending.values()), None)
+        pending = next(
+            (each for each in conversation.pending.values() if each.id not in self.in_flight), None
+        )
         if pending is not None:
-            await self._tools.run(pending)
+            await self._run(pending)
+        elif self.in_flight:
+            await self.crew.news()
         elif conversation.answered and conversation.turn_open:
             await self._ledger.record(turn_completed(conversation))
         elif conversation.answered and conversation.messages[-1].role == "assistant":
@@ -130,6 +171,18 @@ class Mission:
             return await self._turn(self._turns.run)
         return GoalStatus(Phase.RUNNING, steps=conversation.turn)
 
+    @property
+    def in_flight(self) -> Mapping[str, str]:
+        """The goals that this one waits for, by the tool call that each serves."""
+        return self._ledger.conversation.in_flight
+
+    async def _run(self, call: PendingCall) -> None:
+        tool = self._config.toolbox.get(call.name)
+        if isinstance(tool, SpawnTool):
+            await self._spawns.run(call, tool)
+        else:
+            await self._tools.run(call)
+
     async def _turn(self, take: Callable[[], Awaitable[None]]) -> GoalStatus:
         try:
             await take()
@@ -137,8 +190,30 @@ class Mission:
             return self._stalled(str(failure), failure.error_class)
         return GoalStatus(Phase.RUNNING, steps=self._ledger.conversation.turn)
 
-    async def finish(self, status: GoalStatus) -> None:
-        """Record the terminal phase, having answered what is still open; the session adds its terminal event to the append."""
+    async def give_up(self, goal: str, reason: str) -> None:
+        """Record the end of a goal that this one has handed work to and that cannot be driven."""
+        root = self._ledger.root
+        shown, _ = fit(self._config.secrets.scrub(reason), self._config.text_limit)
+        status = GoalStatus(Phase.STALLED, shown, error_class=FaultClass.TERMINAL)
+        await self._ledger.record_whole(*child_ending_events(root, root.goals[goal], status))
+
+    async def finish(self, status: GoalStatus, stop: Stop = NOT_STOPPED) -> None:
+        """Record the terminal phase, having answered what is still open; the session adds its terminal event to the append.
+
+        That of a goal which work was handed to folds back into the goal above, in the same append.
+
+        Args:
+            status: How it ended.
+            stop: Who asked for that, of a goal which work was handed to.
+        """
+        conversation, root = self._ledger.conversation, self._ledger.root
+        if conversation is not root:
+            if not conversation.folded_back:
+                ending = child_ending_events(
+                    root, conversation, status, principal=stop.principal, causation_id=stop.causation_id
+                )
+                await self._ledger.record_whole(*ending)
+            return
         detail: dict[str, object] = {
             "phase": str(status.phase),
             "message": status.message,
@@ -147,11 +222,11 @@ class Mission:
         event = Event(
             Kind.GOAL_PHASE, error_class=status.error_class, error_code=status.error_code, detail=detail
         )
-        await self._ledger.record(*ending_events(self._ledger.conversation), event)
+        await self._ledger.record(*ending_events(root), event)
 
     async def close_as_cancelled(self) -> None:
-        """Answer every open tool call as cancelled, so that the transcript of a cancelled run is whole."""
-        events = ending_events(self._ledger.conversation)
+        """Answer every open tool call of the run as cancelled, so that the transcript of a cancelled run is whole."""
+        events = ending_events(self._ledger.root)
         if events:
             await self._ledger.record(*events)
 
@@ -195,3 +270,19 @@ class Mission:
         shown, _ = fit(self._config.secrets.scrub(reason), self._config.text_limit)
         turn = self._ledger.conversation.turn
         return GoalStatus(Phase.STALLED, shown, turn, error_class, error_code=error_code)
+
+
+def root_mission(config: MissionConfig, conversation: Conversation, reporter: Reporter) -> Mission:
+    """Return the mission of a run's root goal, standing where the conversation stands.
+
+    Raises:
+        ResumeRefused: The conversation was never opened, so there is no goal in it.
+    """
+    spec = conversation.spec
+    if spec is None:
+        raise ResumeRefused("this stream holds no goal to drive")
+    ledger = MissionLedger(conversation, reporter)
+    rules = rules_of(spec, config.policy)
+    deciders = (*rules.deciders, *fanout_limits(config))
+    dispatcher = Dispatcher(ledger, rules.grant, deciders, clock=config.clock)
+    return Mission(config, ledger, dispatcher, Guard(config.egress_policy, ReportingRecorder(ledger)))

@@ -49,6 +49,7 @@ class MissionConfig:
         egress: Where the tools may connect to if there is no policy; nowhere by default.
         checks: What backs a success, in order; those of the policy come after them.
         place: The directory in which the policy's checks run.
+        is_root: Whether it is for the run's root goal, whose success the checks back.
 
     Raises:
         ValueError: A limit is out of range.
@@ -68,6 +69,7 @@ class MissionConfig:
     egress: EgressPolicy = NOWHERE
     checks: tuple[Check, ...] = ()
     place: str = ""
+    is_root: bool = True
 
     def __post_init__(self) -> None:
         """Check the limits and the checks."""
@@ -79,7 +81,9 @@ class MissionConfig:
 
     @property
     def declared_checks(self) -> tuple[Check, ...]:
-        """What backs a success: the host's checks, then the policy's."""
+        """What backs a success: the host's checks, then the policy's. None for a goal that work was handed to."""
+        if not self.is_root:
+            return ()
         ordered = () if self.policy is None else self.policy.check
         if ordered and not self.place:
             raise ConfigurationError("the policy's checks are commands and need a place to run in")

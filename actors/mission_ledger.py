@@ -1,11 +1,13 @@
 """The mission's ledger: records through the session's reporter, and folds what was recorded into the conversation.
 
-Every event is folded once, whether it comes back from the reporter or is heard from the session first.
+Every event is folded once, whether it comes back from the reporter or is heard from the session first. What a goal that work was
+handed to records bears that goal's id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import final
 
 from affidavit.actors.conversation import Conversation
@@ -20,17 +22,28 @@ class MissionLedger:
     """Joins a conversation to the reporter that extends it.
 
     Attributes:
-        conversation: The conversation.
+        root: The conversation of the run's root goal, which folds them all.
+        conversation: The conversation of the goal that this ledger is for.
         show: Takes the model's answers in the making; None where nobody can watch.
     """
 
     def __init__(self, conversation: Conversation, reporter: Reporter) -> None:
         """Take up a conversation where it stands."""
-        self.conversation = conversation
+        self.root = self.conversation = conversation
         self._reporter = reporter
         # Asked once: to look a protocol up costs more than most of what is done with it.
         self._attentive = reporter if isinstance(reporter, AttentiveReporter) else None
         self.show: Show | None = reporter.show if isinstance(reporter, ShowingReporter) else None
+
+    def of(self, goal: str) -> MissionLedger:
+        """Return the ledger of a goal of the same run.
+
+        Raises:
+            KeyError: Work was never handed to such a goal.
+        """
+        other = MissionLedger(self.root, self._reporter)
+        other.conversation = self.root.goals[goal]
+        return other
 
     @property
     def book(self) -> RunBook:
@@ -40,13 +53,20 @@ class MissionLedger:
     def hear(self, events: Iterable[Event]) -> None:
         """Fold events that the session has recorded, whoever reported them."""
         for event in events:
-            self.conversation.apply(event)
+            self.root.apply(event)
 
     async def record(self, *events: Event) -> tuple[Event, ...]:
-        """Record events in one append and fold them.
+        """Record events in one append and fold them. Those that name no goal are of this one.
 
         Cancellation: Cancelled means that neither happened.
         """
+        goal = self.conversation.goal
+        if goal:
+            events = tuple(event if event.goal else replace(event, goal=goal) for event in events)
+        return await self.record_whole(*events)
+
+    async def record_whole(self, *events: Event) -> tuple[Event, ...]:
+        """Record events in one append as they are, those of several goals among them, and fold them."""
         recorded = await self._reporter.report(*events)
         self.hear(recorded)
         return recorded

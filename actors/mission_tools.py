@@ -54,6 +54,7 @@ class ToolStep:
         action = Action(
             name=call.name[:_MAX_NAME],
             trust=trust_of(call.name, tool.trust, self._config.policy) if tool else Trust.UNTRUSTED,
+            goal=self._ledger.conversation.goal,
             turn=call.turn,
             tool_use_id=call.id,
             args_digest=call.args_digest,
@@ -107,6 +108,7 @@ class ToolStep:
         shown, marks = fit_marked(text, self._config.text_limit, self._config.secrets)
         result = Event(
             Kind.TOOL_RESULT,
+            goal=self._ledger.conversation.goal,
             turn=call.turn,
             tool=call.name,
             tool_use_id=call.id,
@@ -127,7 +129,9 @@ class ToolStep:
             return ()
         else:
             text = INTERRUPTED_TEXT
-        return result_events(self._ledger.conversation, unanswered(call.id, call.name, call.turn, text))
+        conversation = self._ledger.conversation
+        answer = unanswered(call.id, call.name, call.turn, text, conversation.goal)
+        return result_events(conversation, answer)
 
 
 def _containment(tool: object) -> Level:

@@ -104,6 +104,7 @@ class ModelStep:
         action = Action(
             MODEL_ACTION,
             Trust.TRUSTED,
+            goal=conversation.goal,
             turn=turn,
             idempotent=True,
             reserve=reserve,
@@ -113,7 +114,11 @@ class ModelStep:
 
         async def work(permit: Permit) -> Done[ModelError | None]:
             show, secrets = self._ledger.show, self._config.secrets
-            live = LiveFeed(show, secrets, turn=turn, call=permit.call) if show is not None else None
+            live = (
+                LiveFeed(show, secrets, turn=turn, call=permit.call, goal=conversation.goal)
+                if show is not None
+                else None
+            )
             watched = replace(request, on_delta=live.take) if live is not None else request
             try:
                 reply = await self._generate(watched, permit.seconds)

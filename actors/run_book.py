@@ -15,6 +15,7 @@ import trio
 
 from affidavit.actors.amounts import NOTHING, Amounts, reserved_by, used_by
 from affidavit.actors.approvals import Approvals
+from affidavit.actors.deciders.fanout import SPAWN_ACTION
 from affidavit.actors.deciders.port import Action, Standing
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.json_values import same_input
@@ -81,6 +82,8 @@ class RunBook:
         # Counted when a call is asked for: by the time it is judged, those of its own turn may have left the window.
         self._repeats: dict[tuple[str, str], int] = {}
         self._endings: deque[bool] = deque(maxlen=WINDOW)
+        # Counted from the admission on, so that of two delegations at once both count.
+        self._children: dict[str, int] = {}
         # Set and replaced each time something was decided that a waiting action may go on by.
         self._changed = trio.Event()
 
@@ -92,7 +95,15 @@ class RunBook:
 
     def _state(self) -> tuple[object, ...]:
         counts = (self.used, self.last_call, self.turns, self.brake)
-        return (*counts, self.open_actions, self.approvals, self._asked, self._repeats, self._endings)
+        return (
+            *counts,
+            self.open_actions,
+            self.approvals,
+            self._asked,
+            self._repeats,
+            self._endings,
+            self._children,
+        )
 
     @property
     def spent(self) -> Amounts:
@@ -119,6 +130,7 @@ class RunBook:
             repeats=self._repeats.get((action.goal, action.tool_use_id), 0),
             endings=tuple(self._endings),
             now=now,
+            children=self._children.get(action.goal, 0),
         )
 
     def apply(self, event: Event) -> None:
@@ -143,12 +155,16 @@ class RunBook:
             idempotent=event.detail.get("idempotent") is True,
             reserved=reserved_by(event.detail),
         )
+        if event.action == SPAWN_ACTION and event.tool_use_id:
+            self._children[event.goal] = self._children.get(event.goal, 0) + 1
 
     def _completed(self, event: Event) -> None:
         self.open_actions.pop(event.call, None)
         self.used += used_by(event.detail)
         if event.tool_use_id and event.error_class not in _STOPPED:
             self._endings.append(bool(event.error_class))
+        if event.action == SPAWN_ACTION and event.tool_use_id and event.error_class:
+            self._children[event.goal] = self._children.get(event.goal, 1) - 1
 
     def _numbered(self, event: Event) -> None:
         self.last_call = max(self.last_call, event.call)

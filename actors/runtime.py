@@ -14,12 +14,14 @@ from typing import final
 import trio
 
 from affidavit.actors.conversation import fold
-from affidavit.actors.errors import LogError, ResumeRefused, RunFinished
+from affidavit.actors.crew import Stop, stop_hand
+from affidavit.actors.errors import ResumeRefused
 from affidavit.actors.events import SCHEMA_VERSION, Event, FaultClass
-from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
+from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus
+from affidavit.actors.goal_task import drive
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import LogReader
-from affidavit.actors.mission import Mission
+from affidavit.actors.mission import Mission, root_mission
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import HoldsSecrets
 from affidavit.actors.nurseries import open_owned_nursery
@@ -67,7 +69,7 @@ class MissionExecutor:
                 f"continues runs of version {SCHEMA_VERSION} only"
             )
         conversation = fold(events)
-        return Mission(self._config, conversation, self._observer or reporter)
+        return root_mission(self._config, conversation, self._observer or reporter)
 
 
 @final
@@ -203,24 +205,20 @@ class GoalRuntime:
                 driven.changed()
 
     async def _work(self, driven: _Driven, changed: tuple[str, ...]) -> None:
-        mission = driven.mission
-        await mission.begin(changed)
-        status = GoalStatus(Phase.RUNNING)
-        while not status.phase.terminal:
+        def told(status: GoalStatus) -> None:
             driven.status = status
-            status = await _step(mission)
-        await mission.finish(status)
-        driven.status = status
 
+        told(await drive(driven.mission, changed, told))
 
-async def _step(mission: Mission) -> GoalStatus:
-    """Take one step. Whatever else than the record fails ends the goal, on the record, and not the program."""
-    try:
-        return await mission.step()
-    except (LogError, RunFinished):
-        raise
-    except Exception as error:
-        return mission.failed(error)
+    async def cancel_child(self, key: GoalKey, child: str, stop: Stop) -> bool:
+        """End one of the goals that the goal has handed work to, and those below it; see the port."""
+        driven = self._goals.get(key.name)
+        hand = driven.mission.crew.find(child) if driven is not None else None
+        if hand is None:
+            await trio.lowlevel.checkpoint()
+            return False
+        await stop_hand(hand, stop)
+        return True
 
 
 @asynccontextmanager

@@ -67,6 +67,7 @@ class Standing:
         approval: What became of the request to approve this very call, if one was made and not used up.
         repeats: How often the goal has asked for the same tool with the same arguments lately, this time included.
         endings: The last ended tool calls, newest last: whether each failed.
+        children: How many goals the action's goal has handed work to.
         now: Unix nanoseconds.
     """
 
@@ -77,6 +78,7 @@ class Standing:
     repeats: int = 0
     endings: tuple[bool, ...] = ()
     now: int = 0
+    children: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,3 +48,13 @@ class ContainedTool(Protocol):
     def containment(self) -> Level:
         """What the work is held by on this machine, now."""
         ...
+
+
+@runtime_checkable
+class ConfiguredTool(Protocol):
+    """What a tool may say beside: that it was set up in a way which its spec does not show."""
+
+    @property
+    def means(self) -> bytes:
+        """SHA-256 of how it was set up; a resumed run compares it."""
+        ...

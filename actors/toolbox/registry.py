@@ -14,7 +14,7 @@ from typing import Final, final
 
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.port import ToolSpec
-from affidavit.actors.toolbox.port import Tool
+from affidavit.actors.toolbox.port import ConfiguredTool, Tool
 
 # What every vendor of models accepts as the name of a function.
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -74,11 +74,12 @@ class Toolbox(Mapping[str, Tool]):
         return self._digest
 
 
-def _digest(tools: Iterable[Tool], place: str) -> bytes:
+def _digest(tools: Collection[Tool], place: str) -> bytes:
     rows: list[object] = [
         [tool.spec.name, tool.spec.description, tool.spec.input_schema, tool.trust, tool.idempotent]
         for tool in tools
     ]
+    rows += [tool.means.hex() for tool in tools if isinstance(tool, ConfiguredTool)]
     if place:
         rows.append(place)
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode("ascii")).digest()

@@ -1,0 +1,184 @@
+"""One delegation of a mission: checks what the model asks for, and begins a goal for it through the waist.
+
+The end of the action and the goal that it begins are one append; the call stays open until that goal folds back, in one append
+with its end. A crash before the first leaves nothing of the goal, one after it a goal that is taken up again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from affidavit.actors.conversation import PendingCall
+from affidavit.actors.deciders.fanout import SPAWN_ACTION, FanoutLimit
+from affidavit.actors.deciders.port import Action, Decider, Denial
+from affidavit.actors.delegation import AgentProfile, SpawnTool
+from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.errors import ToolFailed
+from affidavit.actors.events import Event, FaultClass, Kind
+from affidavit.actors.faults import words_of
+from affidavit.actors.goal import GoalSpec
+from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.mission_reply import fit_marked
+from affidavit.actors.recovery import result_events
+from affidavit.actors.rules import trust_of
+from affidavit.actors.toolbox.arguments import validate_arguments
+
+_NO_PROFILE: Final = AgentProfile("")
+
+
+class _Wish(BaseModel):
+    """What a model may ask of a delegation."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    objective: str = Field(min_length=1, pattern=r"\S")
+    tools: list[str] | None = None
+    agent: str = ""
+    max_steps: int = Field(default=0, ge=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """A goal as it begins."""
+
+    id: str
+    spec: GoalSpec
+    marks: dict[str, object]
+
+
+@final
+class SpawnStep:
+    """Begins the goals that a mission hands work to."""
+
+    def __init__(self, config: MissionConfig, ledger: MissionLedger, dispatcher: Dispatcher) -> None:
+        """Bind to one mission."""
+        self._config = config
+        self._ledger = ledger
+        self._dispatcher = dispatcher
+
+    async def run(self, call: PendingCall, tool: SpawnTool) -> str | None:
+        """Begin a goal, or record why not.
+
+        Returns:
+            The goal's id; None if there is none, and the call is answered.
+
+        Raises:
+            LogError: It could not be recorded.
+        """
+        action = Action(
+            SPAWN_ACTION,
+            trust=trust_of(SPAWN_ACTION, tool.trust, self._config.policy),
+            goal=self._ledger.conversation.goal,
+            turn=call.turn,
+            tool_use_id=call.id,
+            args_digest=call.args_digest,
+            idempotent=tool.idempotent,
+        )
+
+        async def work(permit: Permit) -> Done[str | None]:
+            try:
+                child = self._child(call, tool, permit.call)
+            except ToolFailed as error:
+                events = self._results(call, words_of(error))
+                return Done(None, events, FaultClass.TERMINAL, error.code)
+            return Done(child.id, (self._spawned(call, child),))
+
+        done = await self._dispatcher.govern(
+            action, work, refused=lambda denial: self._results(call, f"refused: {denial.reason}")
+        )
+        return None if isinstance(done, Denial) else done.value
+
+    def _child(self, call: PendingCall, tool: SpawnTool, number: int) -> _Child:
+        """Return the goal that is asked for: never more than this one may itself."""
+        try:
+            wish = _Wish.model_validate(dict(validate_arguments(tool.spec, call.input)))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise ToolFailed(
+                f"{SPAWN_ACTION}: argument {where!r}: {first['msg']}", code="bad_arguments"
+            ) from error
+        profile = tool.profiles.get(wish.agent, _NO_PROFILE)
+        if wish.agent and profile is _NO_PROFILE:
+            known = ", ".join(tool.profiles) or "none"
+            raise ToolFailed(f"there is no agent {wish.agent!r}; there are: {known}", code="unknown_agent")
+        above = self._ledger.conversation.spec
+        root = self._ledger.root.spec
+        if above is None or root is None:
+            raise AssertionError("a mission has a goal")
+        # With a dot, which no run's id holds: it names no stream, and its number is that of the call that began it.
+        name = f"{root.name}.{number}"
+        objective, marks = fit_marked(wish.objective, self._config.text_limit, self._config.secrets)
+        wanted = [set(each) for each in (profile.tools, wish.tools) if each is not None]
+        spec = GoalSpec(
+            objective,
+            system=profile.system or above.system,
+            tools=self._granted(tool, set.intersection(*wanted) if wanted else None),
+            max_steps=min(each for each in (above.max_steps, profile.max_steps, wish.max_steps) if each > 0),
+            max_output_tokens=above.max_output_tokens,
+            name=name,
+            profile=profile.name,
+        )
+        return _Child(name, spec, marks)
+
+    def _granted(self, tool: SpawnTool, wanted: set[str] | None) -> tuple[str, ...] | None:
+        """Return what is left of this goal's grant for a child; the last that may have one is not given the tool to spawn."""
+        grant = self._dispatcher.grant
+        if wanted is not None:
+            grant = grant.narrowed(frozenset(wanted))
+        if self._ledger.conversation.depth + 1 >= tool.max_depth:
+            grant = grant.narrowed(frozenset(grant.tools or self._config.toolbox) - {SPAWN_ACTION})
+        return None if grant.tools is None else tuple(sorted(grant.tools))
+
+    def _spawned(self, call: PendingCall, child: _Child) -> Event:
+        conversation, root = self._ledger.conversation, self._ledger.root.spec
+        detail: dict[str, object] = {"spec": child.spec.as_detail(), **child.marks}
+        return Event(
+            Kind.CHILD_SPAWNED,
+            goal=conversation.goal or (root.name if root else ""),
+            child=child.id,
+            turn=call.turn,
+            tool_use_id=call.id,
+            text=child.spec.objective,
+            detail=detail,
+        )
+
+    def _results(self, call: PendingCall, text: str) -> tuple[Event, ...]:
+        conversation = self._ledger.conversation
+        shown, marks = fit_marked(text, self._config.text_limit, self._config.secrets)
+        result = Event(
+            Kind.TOOL_RESULT,
+            goal=conversation.goal,
+            turn=call.turn,
+            tool=call.name,
+            tool_use_id=call.id,
+            result=shown,
+            is_error=True,
+            detail=marks,
+        )
+        return result_events(conversation, result)
+
+
+def fanout_limits(config: MissionConfig) -> tuple[Decider, ...]:
+    """Return what bounds the children of each goal, where there is a tool to have any."""
+    tool = config.toolbox.get(SPAWN_ACTION)
+    return (FanoutLimit(tool.max_children),) if isinstance(tool, SpawnTool) else ()
+
+
+def profile_of(config: MissionConfig, spec: GoalSpec) -> AgentProfile:
+    """Return the profile that a child was begun with.
+
+    Raises:
+        ToolFailed: There is none of this name any more.
+    """
+    if not spec.profile:
+        return _NO_PROFILE
+    tool = config.toolbox.get(SPAWN_ACTION)
+    found = tool.profiles.get(spec.profile) if isinstance(tool, SpawnTool) else None
+    if found is None:
+        raise ToolFailed(f"there is no agent {spec.profile!r} any more", code="unknown_agent")
+    return found
