@@ -78,6 +78,10 @@ class UnknownRun(ActorError):
     """No run has this id or begins with this prefix."""
 
 
+class UnknownGoal(ActorError):
+    """The run has handed work to no goal of this id."""
+
+
 class AmbiguousRun(ActorError):
     """More than one run begins with this prefix."""
 

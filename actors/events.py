@@ -54,6 +54,7 @@ class Kind(StrEnum):
     BRAKE_ENGAGED = "brake.engaged"
     BRAKE_RELEASED = "brake.released"
     REQUEST_CANCEL = "request.cancel"
+    REQUEST_CANCEL_GOAL = "request.cancel_goal"
     REQUEST_SEAL = "request.seal"
     REQUEST_DECIDE = "request.decide"
     REQUEST_BRAKE = "request.brake"

@@ -155,6 +155,22 @@ class Host:
         async with self._taken(run_id) as session:
             return await session.cancel(principal=principal, reason=reason)
 
+    async def cancel_goal(self, run_id: str, goal: str, *, principal: str, reason: str) -> Event:
+        """End one goal that a run has handed work to, and those below it; see `Session.cancel_goal`.
+
+        Returns:
+            The goal's child.completed event.
+
+        Raises:
+            UnknownGoal: The run has no such goal.
+            UnknownRun: There is no such run.
+            RunFinished: The run has ended.
+            RunOwned: Another owner has it; ask that one by way of its inbox.
+            LogError: It could not be recorded.
+        """
+        async with self._taken(run_id) as session:
+            return await session.cancel_goal(goal, principal=principal, reason=reason)
+
     async def approve(
         self,
         run_id: str,

@@ -129,7 +129,8 @@ class SpawnStep:
         """Return what is left of this goal's grant for a child; the last that may have one is not given the tool to spawn."""
         grant = self._dispatcher.grant
         if wanted is not None:
-            grant = grant.narrowed(frozenset(wanted))
+            # Of what does not exist it is given nothing, so that the record promises nothing.
+            grant = grant.narrowed(frozenset(wanted) & frozenset(self._config.toolbox))
         if self._ledger.conversation.depth + 1 >= tool.max_depth:
             grant = grant.narrowed(frozenset(grant.tools or self._config.toolbox) - {SPAWN_ACTION})
         return None if grant.tools is None else tuple(sorted(grant.tools))

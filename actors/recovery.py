@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from affidavit.actors.conversation import Conversation, PendingCall
+from affidavit.actors.crew import Stop
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalStatus, Phase
 from affidavit.actors.run_book import OpenAction
@@ -93,6 +94,15 @@ def child_ending_events(
         else event
         for event in (*events, *result_events(root.above(child), result))
     )
+
+
+def child_cancelled(root: Conversation, goal: str, stop: Stop) -> tuple[Event, ...]:
+    """Return the end of a goal that somebody wants ended; nothing of one that has ended, or that the fold does not know."""
+    child = root.goals.get(goal)
+    if child is None or child.folded_back:
+        return ()
+    status = GoalStatus(Phase.STALLED, stop.reason, error_class=FaultClass.CANCELLED)
+    return child_ending_events(root, child, status, principal=stop.principal, causation_id=stop.causation_id)
 
 
 def _endings(root: Conversation, top: Conversation, status: GoalStatus) -> Iterator[Event]:

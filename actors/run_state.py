@@ -34,6 +34,8 @@ class RunState:
         self.done = trio.Event()
         # The requests of other processes whose effect is on the record, with its seq.
         self.effects: dict[str, int] = {}
+        # The child.completed event of each goal that has folded back.
+        self.folded_back: dict[str, Event] = {}
         self.approvals = Approvals()
 
     def apply(self, event: Event) -> None:
@@ -52,6 +54,8 @@ class RunState:
             self.done.set()
         elif is_end_of_goal(event):
             self.ended_phase = event
+        elif event.kind == Kind.CHILD_COMPLETED:
+            self.folded_back.setdefault(event.child, event)
         elif event.kind == Kind.RECORD_SEALED:
             self.last_seal = event
         elif event.kind in RECORD_KINDS:

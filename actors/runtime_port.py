@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
+from affidavit.actors.crew import Stop
 from affidavit.actors.events import Event
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus
 from affidavit.actors.reporter import Reporter
@@ -66,6 +67,24 @@ class TellingRuntime(Protocol):
         Args:
             key: The goal.
             changed: Takes the place of the one that was named before. It neither blocks nor raises.
+        """
+        ...
+
+
+@runtime_checkable
+class DelegatingRuntime(Protocol):
+    """What a runtime may offer beside whose goals hand work to others: to end one of these alone."""
+
+    async def cancel_child(self, key: GoalKey, child: str, stop: Stop) -> bool:
+        """End a goal that work was handed to, and those below it, and return once nothing of them runs and their ends stand.
+
+        Args:
+            key: The run's root goal.
+            child: The goal that is to end.
+            stop: Who asks, and why; it goes onto the goal's last goal.phase.
+
+        Returns:
+            Whether it was at work here.
         """
         ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from affidavit.actors.crew import Stop
 from affidavit.actors.events import Event
 from affidavit.actors.mailbox import Reply
 
@@ -31,6 +32,21 @@ class CancelRun:
 
 
 @dataclass(frozen=True, slots=True)
+class CancelGoal:
+    """End one goal that work was handed to; the answer is its child.completed event.
+
+    Attributes:
+        goal: Its id.
+        stop: Who asks, and why.
+        reply: Where the answer goes.
+    """
+
+    goal: str
+    stop: Stop
+    reply: Reply[Event]
+
+
+@dataclass(frozen=True, slots=True)
 class SealDue:
     """A terminal event was recorded; seal it. Nobody waits for an answer."""
 
@@ -52,4 +68,4 @@ class AttendInbox:
     reply: Reply[int]
 
 
-Command = SealRun | CancelRun | SealDue | SignDue | InboxDue | AttendInbox
+Command = SealRun | CancelRun | CancelGoal | SealDue | SignDue | InboxDue | AttendInbox

@@ -12,6 +12,7 @@ from typing import TypeVar, final
 
 from affidavit.actors.approvals import Decision
 from affidavit.actors.clock import Clock
+from affidavit.actors.crew import Stop
 from affidavit.actors.deltas import LiveTexts
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import TERMINAL_KINDS, Event
@@ -22,6 +23,7 @@ from affidavit.actors.run_state import RunState
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.session_commands import (
     AttendInbox,
+    CancelGoal,
     CancelRun,
     Command,
     InboxDue,
@@ -164,6 +166,8 @@ class SessionCore:
                 await answer(reply, self.seals.seal)
             case CancelRun(principal, reason, reply):
                 await answer(reply, lambda: self.ends.cancel(principal, reason))
+            case CancelGoal(goal, stop, reply):
+                await answer(reply, lambda: self.ends.cancel_goal(goal, stop))
             case AttendInbox(reply):
                 await answer(reply, self._attend)
             case SealDue():
@@ -203,6 +207,10 @@ class SessionCore:
         """End the run because a request asks for it. Called by the inbox."""
         return await self.ends.cancel(principal, reason, causation_id)
 
+    async def cancel_goal(self, goal: str, stop: Stop) -> Event:
+        """End one goal of the run because a request asks for it. Called by the inbox."""
+        return await self.ends.cancel_goal(goal, stop)
+
     async def brake_run(self, *, engage: bool, principal: str, reason: str, causation_id: str) -> Event:
         """Pull the brake, or let it go, because a request asks for it. Called by the inbox."""
         return await self.rulings.brake(
@@ -219,5 +227,5 @@ class SessionCore:
 
 
 def _discard(command: Command) -> None:
-    if isinstance(command, SealRun | CancelRun | AttendInbox):
+    if isinstance(command, SealRun | CancelRun | CancelGoal | AttendInbox):
         command.reply.close()

@@ -5,10 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Final, final
 
+import trio
+
+from affidavit.actors.crew import Stop
+from affidavit.actors.errors import RunFinished, UnknownGoal
 from affidavit.actors.events import Event, FaultClass
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
-from affidavit.actors.recovery import ending_events
-from affidavit.actors.runtime_port import Runtime
+from affidavit.actors.recovery import child_cancelled, ending_events
+from affidavit.actors.runtime_port import DelegatingRuntime, Runtime
 from affidavit.actors.session_record import CLOSED, SessionRecord, phase_event
 from affidavit.actors.session_seals import SessionSeals
 
@@ -49,6 +53,39 @@ class SessionEnds:
         if record.state.terminal is None:
             raise RuntimeError("the run has no terminal event after it was cancelled")
         return record.state.terminal
+
+    async def cancel_goal(self, goal: str, stop: Stop) -> Event:
+        """End one goal that work was handed to, and those below it, on the record. Only the mailbox loop calls this.
+
+        Returns:
+            The child.completed event that stands.
+
+        Raises:
+            UnknownGoal: The run has no such goal.
+            RunFinished: The run has ended.
+            RuntimeError: What drives the run cannot end a part of it.
+            LogError: It could not be recorded.
+        """
+        record, state = self._record, self._record.state
+        if all(child.id != goal for child in state.projection.fanout):
+            raise UnknownGoal(f"run {record.stream.id} has handed work to no goal {goal}")
+        driver = record.driven if record.driven is not None and not state.done.is_set() else None
+        if driver is None:
+            if goal not in state.folded_back:
+                await record.close_calls(lambda root: child_cancelled(root, goal, stop))
+        elif not isinstance(driver[0], DelegatingRuntime):
+            raise RuntimeError("what drives this run cannot end a part of it")
+        else:
+            # A goal that has just been recorded may not be at work yet.
+            while self._is_going(goal) and not await driver[0].cancel_child(driver[1], goal, stop):
+                await trio.lowlevel.checkpoint()
+        if goal not in state.folded_back:
+            raise RunFinished(f"run {record.stream.id} stopped before its goal {goal} could be ended")
+        return state.folded_back[goal]
+
+    def _is_going(self, goal: str) -> bool:
+        record = self._record
+        return record.is_live and not record.state.done.is_set() and goal not in record.state.folded_back
 
     async def settle(self) -> None:
         """Wait for the run that is going, and leave its record sealed."""

@@ -10,6 +10,7 @@ import trio
 
 from affidavit.actors.approvals import Approval, Decision
 from affidavit.actors.asker import checked_asker
+from affidavit.actors.crew import Stop
 from affidavit.actors.deltas import LiveReader
 from affidavit.actors.events import Event
 from affidavit.actors.goal import GoalKey, GoalSpec
@@ -17,7 +18,7 @@ from affidavit.actors.projection import Projection
 from affidavit.actors.push_readers import Handler, PushReaders
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.runtime_port import Runtime
-from affidavit.actors.session_commands import AttendInbox, CancelRun, SealRun
+from affidavit.actors.session_commands import AttendInbox, CancelGoal, CancelRun, SealRun
 from affidavit.actors.session_core import SessionCore
 from affidavit.actors.session_goal import begin_goal, outcome, resume_goal
 from affidavit.actors.session_reporter import SessionReporter
@@ -165,6 +166,29 @@ class Session:
         """
         checked_asker(principal, reason)
         return await self._core.ask(partial(CancelRun, principal, reason), Event)
+
+    async def cancel_goal(self, goal: str, *, principal: str, reason: str) -> Event:
+        """End one goal that work was handed to, and those below it; the goal above is told, and the run goes on.
+
+        Args:
+            goal: Its id, as child.spawned says it.
+            principal: Who asks.
+            reason: Why.
+
+        Returns:
+            The child.completed event; the one that stands if the goal had ended already.
+
+        Raises:
+            ValueError: It names nobody, or cannot be recorded so; see `affidavit.actors.asker`.
+            UnknownGoal: The run has no such goal.
+            RunFinished: The run ended or stopped before.
+            RuntimeError: What drives the run cannot end a part of it, or the session ended before it answered.
+            LogError: It could not be recorded.
+
+        Cancellation: a cancellation once asked for is carried out all the same.
+        """
+        checked_asker(principal, reason)
+        return await self._core.ask(partial(CancelGoal, goal, Stop(principal, reason)), Event)
 
     @property
     def waiting(self) -> tuple[Approval, ...]:

@@ -8,7 +8,8 @@ from typing import Final, Protocol, final
 from affidavit.actors.approvals import Decision
 from affidavit.actors.asker import checked_asker
 from affidavit.actors.clock import Clock
-from affidavit.actors.errors import ApprovalRefused, LogError, RunFinished, SealRefused
+from affidavit.actors.crew import Stop
+from affidavit.actors.errors import ApprovalRefused, LogError, RunFinished, SealRefused, UnknownGoal
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.inbox import Answer, InboxReader, Outcome, Request, answer_event, decision_asked, post
 from affidavit.actors.logs.port import Log
@@ -21,6 +22,7 @@ UNSUPPORTED: Final = "unsupported"
 NOT_OPENED: Final = "not_opened"
 MALFORMED: Final = "malformed"
 FAILED: Final = "failed"
+UNKNOWN_GOAL: Final = "unknown_goal"
 _SHOWN: Final = 64
 
 
@@ -29,6 +31,10 @@ class Effects(Protocol):
 
     async def cancel_run(self, principal: str, reason: str, causation_id: str) -> Event:
         """End the run as cancelled."""
+        ...
+
+    async def cancel_goal(self, goal: str, stop: Stop) -> Event:
+        """End one goal of the run as cancelled."""
         ...
 
     async def seal(self, principal: str = "", causation_id: str = "") -> Event:
@@ -94,6 +100,8 @@ class SessionInbox:
         match request.kind:
             case Kind.REQUEST_CANCEL:
                 work = self._cancel
+            case Kind.REQUEST_CANCEL_GOAL:
+                work = self._cancel_goal
             case Kind.REQUEST_SEAL:
                 work = self._seal
             case Kind.REQUEST_DECIDE:
@@ -116,6 +124,16 @@ class SessionInbox:
         effect = self._state.effects.get(request.id)
         if effect is None:
             return _refused(FINISHED, "the run had ended already")
+        return Answer(Outcome.DONE, seq=effect)
+
+    async def _cancel_goal(self, request: Request) -> Answer:
+        goal = request.detail.get("goal")
+        if not isinstance(goal, str) or not goal:
+            return _refused(MALFORMED, "the request does not say which goal is to end")
+        await self._effects.cancel_goal(goal, Stop(request.principal, request.reason, request.id))
+        effect = self._state.effects.get(request.id)
+        if effect is None:
+            return _refused(FINISHED, f"goal {goal} had ended already")
         return Answer(Outcome.DONE, seq=effect)
 
     async def _seal(self, request: Request) -> Answer:
@@ -160,6 +178,8 @@ def _code(error: Exception) -> str:
             return "seal_refused"
         case RunFinished():
             return FINISHED
+        case UnknownGoal():
+            return UNKNOWN_GOAL
         case _:
             return FAILED
 

@@ -316,32 +316,33 @@ async def verified(log: Log) -> VerifiedRecord:
 def check_record(events: Sequence[Event]) -> None:
     """Check what holds of every record of ours, however the run went.
 
-    Seqs are dense; each turn is announced once, in order, and completed at most once; no two calls share an id; each result
-    answers an earlier call, once; each action of the root belongs to the turn announced last; each admission has a number
-    of its own and ends at most once.
+    Seqs are dense; within each goal every turn is announced once, in order, and completed at most once, no two calls share an id,
+    each result answers an earlier call, once, and each action belongs to the turn announced last; each admission has a number of
+    its own in the run and ends at most once. In a run that has ended, every call is answered and every child has folded back.
     """
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    turns = [event.turn for event in events if event.kind == Kind.TURN_STARTED]
-    assert turns == list(range(1, len(turns) + 1))
-    completed = [event.turn for event in events if event.kind == Kind.TURN_COMPLETED]
-    assert completed == sorted(set(completed))
-    asked: list[str] = []
-    answered: list[str] = []
+    asked: list[tuple[str, str]] = []
+    answered: list[tuple[str, str]] = []
     admitted: list[int] = []
     closed: list[int] = []
-    announced = 0
+    announced: dict[str, int] = {}
+    completed: dict[str, int] = {}
     for event in events:
+        place = (event.goal, event.tool_use_id)
         if event.kind == Kind.TURN_STARTED:
-            announced = event.turn
+            assert event.turn == announced.get(event.goal, 0) + 1
+            announced[event.goal] = event.turn
+        elif event.kind == Kind.TURN_COMPLETED:
+            assert completed.get(event.goal, 0) < event.turn == announced[event.goal]
+            completed[event.goal] = event.turn
         elif event.kind == Kind.TOOL_CALL:
-            asked.append(event.tool_use_id)
+            asked.append(place)
         elif event.kind == Kind.TOOL_RESULT:
-            assert event.tool_use_id in asked
-            answered.append(event.tool_use_id)
+            assert place in asked
+            answered.append(place)
         elif event.kind == Kind.ACTION_ADMITTED:
             admitted.append(event.call)
-            if not event.goal:
-                assert event.turn == announced
+            assert event.turn == announced.get(event.goal, 0)
         elif event.kind == Kind.ACTION_COMPLETED:
             assert event.call in admitted
             closed.append(event.call)
@@ -352,5 +353,13 @@ def check_record(events: Sequence[Event]) -> None:
     assert len(answered) == len(set(answered))
     assert admitted == sorted(set(admitted))
     assert len(closed) == len(set(closed))
-    if events and any(event.kind in {Kind.CONVERGED, Kind.STALLED} for event in events):
+    spawned = [event.child for event in events if event.kind == Kind.CHILD_SPAWNED]
+    folded = [event.child for event in events if event.kind == Kind.CHILD_COMPLETED]
+    assert len(spawned) == len(set(spawned))
+    assert len(folded) == len(set(folded))
+    assert set(folded) <= set(spawned)
+    assert {event.goal for event in events} - {"", RUN} <= set(spawned)
+    if any(event.kind in {Kind.CONVERGED, Kind.STALLED} for event in events):
         assert set(asked) == set(answered)
+        assert set(folded) == set(spawned)
+        assert set(closed) <= set(admitted)
