@@ -22,6 +22,7 @@ from urllib.parse import quote, quote_plus
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.events import Event
 from affidavit.actors.models.files import read_operator_file
+from affidavit.actors.models.keyrings import KEYRING_SUFFIX, read_keyring
 
 REMOVED: Final = "[secret removed]"
 SCRUBBED_MARK: Final = "scrubbed"
@@ -151,19 +152,24 @@ class StreamScrubber:
 
 
 def secret_of_environment(name: str) -> str:
-    """Return a secret from the environment: the variable's value, or the content of the file that its `_FILE` names.
+    """Return a secret from the environment: the variable's value, or what its `_FILE` or `_KEYRING` names.
+
+    It blocks for the file, and for a keyring of the operating system that asks its owner to unlock it.
 
     Args:
         name: The variable, such as `SEARCH_API_KEY`.
 
     Raises:
-        ConfigurationError: Neither is set, or the file cannot be read.
+        ConfigurationError: None of them is set, or the file or the keyring cannot be read.
     """
     value, path = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
+    place = os.environ.get(f"{name}{KEYRING_SUFFIX}", "")
     if value.strip():
         return value.strip()
+    if not path and place:
+        return read_keyring(place, f"{name}{KEYRING_SUFFIX}").strip()
     if not path:
-        raise ConfigurationError(f"neither {name} nor {name}_FILE is set")
+        raise ConfigurationError(f"neither {name} nor {name}_FILE nor {name}{KEYRING_SUFFIX} is set")
     return read_operator_file(path, f"file of {name}_FILE", _MAX_FILE).decode("utf-8", "replace").strip()
 
 

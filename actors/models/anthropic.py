@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from affidavit.actors.errors import ConfigurationError, ModelError
-from affidavit.actors.models.endpoint import ANTHROPIC, Endpoint, client_for, read_endpoint
+from affidavit.actors.models.endpoint import ANTHROPIC, Endpoint, client_for, find_endpoint
 from affidavit.actors.models.exchange import Call, Carrier, exchange
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
 from affidavit.actors.models.messages_request import request_text
@@ -129,7 +129,7 @@ async def open_anthropic_model(
     Args:
         model: The model's name at the endpoint, and behind a `?` the parameters to ask with, see `parameters`.
         base_url: The endpoint's address; None reads ANTHROPIC_BASE_URL, else the vendor's.
-        api_key: The key; None reads ANTHROPIC_API_KEY, or the file named by ANTHROPIC_API_KEY_FILE.
+        api_key: The key; None reads ANTHROPIC_API_KEY, or what ANTHROPIC_API_KEY_FILE or ANTHROPIC_API_KEY_KEYRING names.
         client: How requests are sent; its owner closes it. None makes one that goes out through the guard of the run that asks,
             which the endpoint is granted to, and so can be used within runs alone.
         limits: How long a call may take, and how much it may answer with.
@@ -147,7 +147,7 @@ async def open_anthropic_model(
         raise ConfigurationError("Anthropic models know no seed")
     if parameters.tools is not None:
         raise ConfigurationError("Anthropic models know tools of their own")
-    endpoint = read_endpoint(ANTHROPIC, base_url, api_key)
+    endpoint = await find_endpoint(ANTHROPIC, base_url, api_key)
     async with client_for(endpoint, client) as used:
         yield AnthropicModel(used, endpoint, name, parameters, name=f"{provider}:{model}", limits=limits)
 

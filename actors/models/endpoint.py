@@ -15,9 +15,11 @@ from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
+import trio
 
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.files import read_operator_file
+from affidavit.actors.models.keyrings import KEYRING_SUFFIX, read_keyring
 from affidavit.actors.netguard.run_client import run_client
 
 MAX_KEY_BYTES: Final = 16 * 1024
@@ -33,7 +35,8 @@ class Vendor:
         provider: What stands before the colon in a model's name.
         format: The wire format, as a person would say it.
         url_variable: The environment variable that holds an endpoint's address.
-        key_variable: The one that holds its key; with `_FILE` behind it, the one that names a file that holds it.
+        key_variable: The one that holds its key; with `_FILE` behind it, the one that names a file that holds it; with `_KEYRING`,
+            the one that says where in the operating system's keyring it is.
         base_url: The vendor's own address.
         key_header: The header that carries the key.
         key_prefix: What stands before the key in it.
@@ -51,6 +54,11 @@ class Vendor:
     def file_variable(self) -> str:
         """The environment variable that names the file with the key."""
         return f"{self.key_variable}_FILE"
+
+    @property
+    def keyring_variable(self) -> str:
+        """The environment variable that says where in a keyring the key is."""
+        return f"{self.key_variable}{KEYRING_SUFFIX}"
 
 
 OPENAI: Final = Vendor(
@@ -107,16 +115,17 @@ class Endpoint:
 
 
 def read_endpoint(vendor: Vendor, base_url: str | None = None, api_key: str | None = None) -> Endpoint:
-    """Return the endpoint to use.
+    """Return the endpoint to use. It blocks where the key is in a file or a keyring; see `find_endpoint`.
 
     Args:
         vendor: Whose wire format and variables.
         base_url: Its address; None reads the vendor's variable, and takes the vendor's own where that is unset or empty.
-        api_key: Its key; None reads the vendor's variable, or the file that its `_FILE` variable names. A loopback endpoint
+        api_key: Its key; None reads the vendor's variable, or what its `_FILE` or `_KEYRING` variable names. A loopback endpoint
             needs none.
 
     Raises:
-        ConfigurationError: The address is no http(s) address, or the key is missing, is given twice, or cannot be sent.
+        ConfigurationError: The address is no http(s) address, or the key is missing, is given twice, cannot be read, or cannot be
+            sent.
     """
     given = os.environ.get(vendor.url_variable, "") if base_url is None else base_url
     url = given.strip() or vendor.base_url
@@ -129,6 +138,17 @@ def read_endpoint(vendor: Vendor, base_url: str | None = None, api_key: str | No
             f"{vendor.key_variable} holds characters that no key has, such as spaces or line breaks"
         )
     return Endpoint(vendor, url.rstrip("/"), host, port, key)
+
+
+async def find_endpoint(vendor: Vendor, base_url: str | None, api_key: str | None) -> Endpoint:
+    """Return the endpoint to use, as `read_endpoint`.
+
+    Raises:
+        ConfigurationError: As `read_endpoint`.
+
+    Cancellation: at once. A keyring that asks its owner something goes on in a thread of its own, and nobody hears the answer.
+    """
+    return await trio.to_thread.run_sync(read_endpoint, vendor, base_url, api_key, abandon_on_cancel=True)
 
 
 def new_client() -> httpx2.AsyncClient:
@@ -149,14 +169,19 @@ async def client_for(
 
 
 def _key_of_environment(vendor: Vendor) -> str:
-    key, path = (os.environ.get(name, "") for name in (vendor.key_variable, vendor.file_variable))
-    if key.strip() and path:
-        raise ConfigurationError(
-            f"{vendor.key_variable} and {vendor.file_variable} are both set: which one counts?"
-        )
-    if not path:
-        return key
-    return read_operator_file(path, f"key file of {vendor.file_variable}", MAX_KEY_BYTES).decode("latin-1")
+    names = (vendor.key_variable, vendor.file_variable, vendor.keyring_variable)
+    given = [name for name in names if os.environ.get(name, "").strip()]
+    if len(given) > 1:
+        raise ConfigurationError(f"{given[0]} and {given[1]} are both set: which one counts?")
+    if not given:
+        return ""
+    (name,) = given
+    value = os.environ[name]
+    if name == vendor.keyring_variable:
+        return read_keyring(value, name)
+    if name == vendor.file_variable:
+        return read_operator_file(value, f"key file of {name}", MAX_KEY_BYTES).decode("latin-1")
+    return value
 
 
 def _address(vendor: Vendor, url: str) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.chat_request import request_body
 from affidavit.actors.models.chat_schema import as_turn, response_format, without_tools
 from affidavit.actors.models.chat_stream import ChatAssembly
-from affidavit.actors.models.endpoint import OPENAI, Endpoint, client_for, read_endpoint
+from affidavit.actors.models.endpoint import OPENAI, Endpoint, client_for, find_endpoint
 from affidavit.actors.models.exchange import Call, Carrier, exchange
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
 from affidavit.actors.models.parameters import split_name
@@ -163,7 +163,7 @@ async def open_openai_model(
     Args:
         model: The model's name at the endpoint, and behind a `?` the parameters to ask with, see `parameters`.
         base_url: The endpoint's address; None reads OPENAI_BASE_URL, else the vendor's.
-        api_key: The key; None reads OPENAI_API_KEY, or the file named by OPENAI_API_KEY_FILE.
+        api_key: The key; None reads OPENAI_API_KEY, or what OPENAI_API_KEY_FILE or OPENAI_API_KEY_KEYRING names.
         client: How requests are sent; its owner closes it. None makes one that goes out through the guard of the run that asks,
             which the endpoint is granted to, and so can be used within runs alone.
         limits: How long a call may take, and how much it may answer with.
@@ -178,7 +178,7 @@ async def open_openai_model(
     if not name:
         raise ConfigurationError(f"the model has no name: write {provider}:NAME")
     settings = parameters.of_chat()
-    endpoint = read_endpoint(OPENAI, base_url, api_key)
+    endpoint = await find_endpoint(OPENAI, base_url, api_key)
     chosen = parameters.chosen()
     identity = [provider, endpoint.base_url, name, *([chosen] if chosen else [])]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("ascii")).digest()

@@ -12,7 +12,7 @@ import httpx2
 
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.anthropic import AnthropicModel, open_anthropic_model
-from affidavit.actors.models.endpoint import ANTHROPIC, client_for, read_endpoint
+from affidavit.actors.models.endpoint import ANTHROPIC, client_for, find_endpoint
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
 from affidavit.actors.models.sdk_carrier import NO_KEY, SdkCarrier, SdkKinds, client_of_sdk
 
@@ -40,7 +40,7 @@ async def open_anthropic_sdk_model(
         raise ConfigurationError(
             "Anthropic's official client is not installed: pip install 'affidavit[anthropic]'"
         ) from error
-    endpoint = read_endpoint(ANTHROPIC, base_url, api_key)
+    endpoint = await find_endpoint(ANTHROPIC, base_url, api_key)
     async with (
         client_for(endpoint, client) as used,
         client_of_sdk(used, endpoint, limits.error_bytes) as handed,

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from affidavit.actors.errors import ConfigurationError
-from affidavit.actors.models.endpoint import OPENAI, client_for, read_endpoint
+from affidavit.actors.models.endpoint import OPENAI, client_for, find_endpoint
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
 from affidavit.actors.models.openai import OpenAIModel, open_openai_model
 from affidavit.actors.models.sdk_carrier import NO_KEY, SdkCarrier, SdkKinds, client_of_sdk
@@ -40,7 +40,7 @@ async def open_openai_sdk_model(
         raise ConfigurationError(
             "OpenAI's official client is not installed: pip install 'affidavit[openai]'"
         ) from error
-    endpoint = read_endpoint(OPENAI, base_url, api_key)
+    endpoint = await find_endpoint(OPENAI, base_url, api_key)
     async with (
         client_for(endpoint, client) as used,
         client_of_sdk(used, endpoint, limits.error_bytes) as handed,

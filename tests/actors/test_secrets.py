@@ -147,7 +147,7 @@ def test_a_secret_comes_from_the_environment_or_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The variable itself counts first; neither set is one sentence."""
-    with pytest.raises(ConfigurationError, match="neither A_KEY nor A_KEY_FILE"):
+    with pytest.raises(ConfigurationError, match="neither A_KEY nor A_KEY_FILE nor A_KEY_KEYRING"):
         secret_of_environment("A_KEY")
     path = tmp_path / "key"
     path.write_text(f"{SECRET}\n", encoding="utf-8")

@@ -85,7 +85,7 @@ def test_a_wait_is_read_from_seconds_milliseconds_or_a_date(
 def vendor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Vendor:
     """Each vendor, with nothing set in the environment."""
     chosen: Vendor = request.param
-    for name in (chosen.url_variable, chosen.key_variable, chosen.file_variable):
+    for name in (chosen.url_variable, chosen.key_variable, chosen.file_variable, chosen.keyring_variable):
         monkeypatch.delenv(name, raising=False)
     return chosen
 
