@@ -35,8 +35,8 @@ class Vendor:
         provider: What stands before the colon in a model's name.
         format: The wire format, as a person would say it.
         url_variable: The environment variable that holds an endpoint's address.
-        key_variable: The one that holds its key; with `_FILE` behind it, the one that names a file that holds it; with `_KEYRING`,
-            the one that says where in the operating system's keyring it is.
+        key_variable: The one that holds its key; with `_FILE` behind it, the one that names a file that holds it; with
+            `_KEYRING`, the one that says where in the operating system's keyring it is.
         base_url: The vendor's own address.
         key_header: The header that carries the key.
         key_prefix: What stands before the key in it.
