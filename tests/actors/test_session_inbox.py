@@ -16,7 +16,7 @@ from affidavit.actors.approvals import Decision
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.buses.port import Bus, inbox_subject
 from affidavit.actors.clock import SystemClock
-from affidavit.actors.directory import runs
+from affidavit.actors.directory import listed_runs
 from affidavit.actors.errors import RunCancelled, SessionFailed
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.goal import GoalKey
@@ -323,5 +323,5 @@ async def test_an_inbox_is_not_listed_as_a_run(autojump_clock: MockClock) -> Non
     async with going(log, bus):
         await ask(log, CANCEL, bus)
         await trio.testing.wait_all_tasks_blocked()
-    assert [run.id for run in await runs(log)] == [RUN]
+    assert [run.id for run in await listed_runs(log)] == [RUN]
     assert [info.stream for info in await log.list()] == [RUN, inbox_of(RUN)]

@@ -54,7 +54,7 @@ def test_without_a_terminal_the_run_is_parked_and_says_how_to_go_on(cli: Cli, po
     approve = lines[lines.index("To decide about it:") + 1]
     resume = lines[lines.index("To go on with the run:") + 1]
     assert approve == f"affidavit approve mine {CALL}"
-    assert f"waits for approval of call {CALL}" in cli("sessions").out
+    assert f"waiting {CALL}" in cli("sessions").out
     assert f"state      waits for approval of call {CALL}" in cli("replay", "mine").out
     listed = cli("approve", "mine")
     assert (listed.code, listed.out.splitlines()[2]) == (0, '  with {"path": "README.md", "limit": 20}')

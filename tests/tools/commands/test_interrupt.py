@@ -16,7 +16,7 @@ from tests.tools.commands.runner import Cli, lines_that_begin
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_parks_the_run_and_the_printed_line_resumes_it(cli: Cli, number: signal.Signals) -> None:
-    """Exit code 130, the transcript so far is shown whole, sealed and unfinished; the printed line goes on to convergence.
+    """Exit code 130, the transcript so far is shown whole, sealed and parked; the printed line goes on to convergence.
 
     No event of the first half is written again, and the whole record verifies as complete.
     """
@@ -29,7 +29,7 @@ def test_a_signal_parks_the_run_and_the_printed_line_resumes_it(cli: Cli, number
         assert process.returncode == 130
         assert lines_that_begin(said, f"{number.name}: the run is being parked")
         (listed,) = [json.loads(line) for line in cli("sessions", "--json").out.splitlines()]
-        assert (listed["state"], listed["sealed"]) == ("unfinished", listed["events"])
+        assert (listed["state"], listed["sealed"]) == ("parked", listed["events"])
         before = cli("replay", "parked", "--json").out
         assert shown == before
         gate.answer.set()

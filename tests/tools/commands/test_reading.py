@@ -15,24 +15,27 @@ def read(finished: Finished, *words: object) -> Done:
     return finished.cli(*words, "--store", finished.store, AFFIDAVIT_PASSPHRASE=None)
 
 
-def test_sessions_is_a_table_with_the_newest_last(finished: Finished) -> None:
+def test_sessions_is_a_table_with_the_newest_first(finished: Finished) -> None:
     """One line for each run: id, state, how much of it is sealed, and what it was asked."""
     done = read(finished, "sessions")
     head, first, second = done.out.splitlines()
     assert done.code == 0
-    assert head.split() == ["ID", "STARTED", "(UTC)", "STATE", "EVENTS", "SEALED", "OBJECTIVE"]
-    assert first.startswith("converged-1  ")
-    assert first.endswith("What is this?")
-    assert " stalled " in second
-    sealed, of = second.split()[5].split("/")
+    assert head.split() == ["ID", "STARTED", "(UTC)", "STATE", "SEALED", "MODEL", "OBJECTIVE"]
+    assert second.startswith("converged-1  ")
+    assert second.endswith("What is this?")
+    assert " stalled " in first
+    sealed, of = first.split()[4].split("/")
     assert sealed == of
 
 
 def test_sessions_as_json_is_one_run_a_line(finished: Finished) -> None:
     """Each line is an object with the same names."""
     found = [json.loads(line) for line in read(finished, "sessions", "--json").out.splitlines()]
-    assert [run["id"] for run in found] == ["converged-1", "stalled-1"]
-    names = {"id", "started", "state", "waits_for", "events", "sealed", "tip", "objective"}
+    assert [run["id"] for run in found] == ["stalled-1", "converged-1"]
+    names = {
+        *("id", "started", "state", "waits_for", "braked", "model", "events", "sealed", "tip", "objective"),
+        "trouble",
+    }
     assert all(run.keys() == names for run in found)
     assert all(run["sealed"] == run["events"] < run["tip"] for run in found)
 
