@@ -13,17 +13,18 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Final, final
 
-from affidavit.actors.deciders.fanout import SPAWN_ACTION
+from affidavit.actors.deciders.fanout import (
+    DEFAULT_CHILDREN,
+    DEFAULT_DEPTH,
+    MAX_CHILDREN,
+    MAX_DEPTH,
+    SPAWN_ACTION,
+)
 from affidavit.actors.errors import ConfigurationError, ToolFailed
 from affidavit.actors.events import Trust
 from affidavit.actors.models.port import Model, ToolSpec
 from affidavit.actors.toolbox.port import JsonObject
 from affidavit.crypto import cbor
-
-DEFAULT_DEPTH: Final = 2
-DEFAULT_CHILDREN: Final = 16
-MAX_DEPTH: Final = 8
-MAX_CHILDREN: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,11 @@ class SpawnTool:
             ToolFailed: Always.
         """
         raise ToolFailed("work can only be handed on within a mission", code="no_mission")
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models that its agents work with, beside the run's own."""
+        return tuple(each.model for each in self.profiles.values() if each.model is not None)
 
     def _description(self) -> str:
         said = (

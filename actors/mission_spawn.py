@@ -23,6 +23,7 @@ from affidavit.actors.goal import GoalSpec
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_reply import fit_marked
+from affidavit.actors.policy.model import Delegation
 from affidavit.actors.recovery import result_events
 from affidavit.actors.rules import trust_of
 from affidavit.actors.toolbox.arguments import validate_arguments
@@ -48,6 +49,7 @@ class _Child:
     id: str
     spec: GoalSpec
     marks: dict[str, object]
+    model: str
 
 
 @final
@@ -123,7 +125,7 @@ class SpawnStep:
             name=name,
             profile=profile.name,
         )
-        return _Child(name, spec, marks)
+        return _Child(name, spec, marks, profile.model.name if profile.model is not None else "")
 
     def _granted(self, tool: SpawnTool, wanted: set[str] | None) -> tuple[str, ...] | None:
         """Return what is left of this goal's grant for a child; the last that may have one is not given the tool to spawn."""
@@ -131,13 +133,15 @@ class SpawnStep:
         if wanted is not None:
             # Of what does not exist it is given nothing, so that the record promises nothing.
             grant = grant.narrowed(frozenset(wanted) & frozenset(self._config.toolbox))
-        if self._ledger.conversation.depth + 1 >= tool.max_depth:
+        if self._ledger.conversation.depth + 1 >= _most(self._config, tool).depth:
             grant = grant.narrowed(frozenset(grant.tools or self._config.toolbox) - {SPAWN_ACTION})
         return None if grant.tools is None else tuple(sorted(grant.tools))
 
     def _spawned(self, call: PendingCall, child: _Child) -> Event:
         conversation, root = self._ledger.conversation, self._ledger.root.spec
         detail: dict[str, object] = {"spec": child.spec.as_detail(), **child.marks}
+        if child.model:
+            detail["model"] = child.model
         return Event(
             Kind.CHILD_SPAWNED,
             goal=conversation.goal or (root.name if root else ""),
@@ -167,7 +171,15 @@ class SpawnStep:
 def fanout_limits(config: MissionConfig) -> tuple[Decider, ...]:
     """Return what bounds the children of each goal, where there is a tool to have any."""
     tool = config.toolbox.get(SPAWN_ACTION)
-    return (FanoutLimit(tool.max_children),) if isinstance(tool, SpawnTool) else ()
+    return (FanoutLimit(_most(config, tool).children),) if isinstance(tool, SpawnTool) else ()
+
+
+def _most(config: MissionConfig, tool: SpawnTool) -> Delegation:
+    """Return how far work may be handed on: as the tool says, or less if the policy says so."""
+    said = config.policy.delegation if config.policy is not None else None
+    if said is None:
+        return Delegation(depth=tool.max_depth, children=tool.max_children)
+    return Delegation(depth=min(said.depth, tool.max_depth), children=min(said.children, tool.max_children))
 
 
 def profile_of(config: MissionConfig, spec: GoalSpec) -> AgentProfile:

@@ -15,6 +15,8 @@ import trio
 
 from affidavit.actors.conversation import fold
 from affidavit.actors.crew import Stop, stop_hand
+from affidavit.actors.deciders.fanout import SPAWN_ACTION
+from affidavit.actors.delegation import SpawnTool
 from affidavit.actors.errors import ResumeRefused
 from affidavit.actors.events import SCHEMA_VERSION, Event, FaultClass
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus
@@ -27,7 +29,16 @@ from affidavit.actors.models.port import HoldsSecrets
 from affidavit.actors.nurseries import open_owned_nursery
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.secret_log import keep_out_of_logs
-from affidavit.actors.secrets import NO_SECRETS, Secrets
+from affidavit.actors.secrets import Secrets
+
+
+def held_secrets(config: MissionConfig) -> Secrets:
+    """Return the secrets that the models of a run were opened with: its own, and those of the agents it may hand work to."""
+    spawn = config.toolbox.get(SPAWN_ACTION)
+    models = (config.model, *(spawn.models if isinstance(spawn, SpawnTool) else ()))
+    return Secrets.of(
+        secret for model in models if isinstance(model, HoldsSecrets) for secret in model.secrets
+    )
 
 
 @final
@@ -41,8 +52,7 @@ class MissionExecutor:
             config: Model, tools and limits.
             observer: Where the missions report, in place of the reporter that the session hands over.
         """
-        held = Secrets.of(config.model.secrets) if isinstance(config.model, HoldsSecrets) else NO_SECRETS
-        self._config = replace(config, secrets=config.secrets | held)
+        self._config = replace(config, secrets=config.secrets | held_secrets(config))
         keep_out_of_logs(self._config.secrets)
         self._observer = observer
 

@@ -12,6 +12,10 @@ from affidavit.actors.deciders.port import Action, Denial, Standing
 from affidavit.actors.events import FaultClass
 
 SPAWN_ACTION: Final = "spawn"
+DEFAULT_DEPTH: Final = 2
+DEFAULT_CHILDREN: Final = 16
+MAX_DEPTH: Final = 8
+MAX_CHILDREN: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)

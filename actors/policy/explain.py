@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from affidavit.actors.deciders.approval import ApprovalGate
+from affidavit.actors.policy.explain_agents import doubts_on_handing_on, hands_on
 from affidavit.actors.policy.model import Approval, Policy, Prices
+from affidavit.actors.policy.words import listed, many
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ def explain(policy: Policy) -> tuple[Passage, ...]:
     """Return what a policy lays down, in the order in which an action meets it."""
     return (
         Passage("What a run may use", tuple(_use(policy))),
+        Passage("Whom it may hand work to", tuple(hands_on(policy))),
         Passage("What needs a person", tuple(_persons(policy)) or ("Nothing.",)),
         Passage("What stops it", tuple(_stops(policy))),
         Passage("What backs a success", tuple(_backs(policy))),
@@ -41,23 +44,14 @@ def seconds_words(seconds: float) -> str:
     """Return a time in words, in the largest unit that it is a whole number of."""
     for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size and seconds % size == 0:
-            return _many(int(seconds // size), unit)
+            return many(int(seconds // size), unit)
     return f"{seconds:g} seconds" if seconds != 1 else "1 second"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _listed(names: tuple[str, ...], last: str = "and") -> str:
-    *first, end = names
-    return f"{', '.join(first)} {last} {end}" if first else end
 
 
 def _use(policy: Policy) -> Iterator[str]:
     tools, budget = policy.grant.tools, policy.budget
     yield (
-        f"The tools {_listed(tools)}."
+        f"The tools {listed(tools)}."
         if len(tools) > 1
         else f"The tool {tools[0]}."
         if tools
@@ -68,14 +62,14 @@ def _use(policy: Policy) -> Iterator[str]:
     limits = tuple(
         words
         for limit, words in (
-            (budget.steps, _many(budget.steps, "model turn")),
-            (budget.tokens, _many(budget.tokens, "token")),
+            (budget.steps, many(budget.steps, "model turn")),
+            (budget.tokens, many(budget.tokens, "token")),
             (budget.cost, f"{budget.cost} {policy.prices.currency if policy.prices else ''}"),
             (budget.seconds, f"{seconds_words(budget.seconds)} of work"),
         )
         if limit
     )
-    yield f"At most {_listed(limits)}, all goals of the run together." if limits else "No budget of its own."
+    yield f"At most {listed(limits)}, all goals of the run together." if limits else "No budget of its own."
     if policy.prices is not None:
         yield _priced(policy.prices)
 
@@ -86,12 +80,12 @@ def _priced(prices: Prices) -> str:
         parts.append(f"{prices.cache_read} for input from the cache")
     if prices.cache_write is not None:
         parts.append(f"{prices.cache_write} for input into the cache")
-    return f"A million tokens cost, in {prices.currency}: {_listed(tuple(parts))}."
+    return f"A million tokens cost, in {prices.currency}: {listed(tuple(parts))}."
 
 
 def _persons(policy: Policy) -> Iterator[str]:
     for rule in policy.approval:
-        who = _listed(rule.approvers, "or") if rule.approvers else "anyone who may write the store"
+        who = listed(rule.approvers, "or") if rule.approvers else "anyone who may write the store"
         how = ", with a signature of their own," if rule.signed else ""
         yield (
             f"{_covered(rule)} only once {who}{how} has approved that very call; asked for, it expires after "
@@ -108,14 +102,14 @@ def _covered(rule: Approval) -> str:
         else each
         for each in rule.tools
     )
-    return f"{_listed(names)} {'run' if len(names) > 1 else 'runs'}"
+    return f"{listed(names)} {'run' if len(names) > 1 else 'runs'}"
 
 
 def _stops(policy: Policy) -> Iterator[str]:
     yield "Anyone who may write the store, by the brake."
     breakers = policy.breakers
     if breakers.repeated_calls:
-        yield f"A call is refused that repeats itself more than {_many(breakers.repeated_calls, 'time')} with the same arguments."
+        yield f"A call is refused that repeats itself more than {many(breakers.repeated_calls, 'time')} with the same arguments."
     if breakers.failures:
         yield f"Everything is refused once {breakers.failures} of the last {breakers.of} tool calls have failed."
     yield "A budget that is used up."
@@ -146,7 +140,12 @@ def warnings(policy: Policy, tools: Mapping[str, str] | None = None) -> tuple[st
         policy: The policy.
         tools: The tools that exist, each with the trust it states; None if that is not known.
     """
-    return (*_about_tools(policy, tools), *_about_persons(policy), *_about_limits(policy))
+    return (
+        *_about_tools(policy, tools),
+        *doubts_on_handing_on(policy),
+        *_about_persons(policy),
+        *_about_limits(policy),
+    )
 
 
 def _about_tools(policy: Policy, tools: Mapping[str, str] | None) -> Iterator[str]:

@@ -38,12 +38,16 @@ _WORDS: Final = {
     "model_type": "must be a table",
 }
 _LISTS: Final = {
+    "agent": "must be a list of tables, each under [[agent]]",
     "approval": "must be a list of tables, each under [[approval]]",
     "check": "must be a list of tables, each under [[check]]",
 }
 _PATTERNS: Final = {
     "name": "must be 1 to 64 letters, digits, spaces, '_', '.' or '-', and begin with a letter or a digit",
     "command": "must hold no NUL character",
+    "description": "must hold no NUL character",
+    "system": "must hold no NUL character",
+    "model": "must hold no NUL character",
     "approval": "must be a tool's name (letters, digits, '_', '-'), or the beginning of some followed by '*'",
 }
 _SHOWN: Final = 40

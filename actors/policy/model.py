@@ -10,8 +10,9 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Annotated, Final
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from affidavit.actors.deciders.fanout import DEFAULT_CHILDREN, DEFAULT_DEPTH, MAX_CHILDREN, MAX_DEPTH
 from affidavit.actors.policy.parts import (
     MAX_SECONDS,
     MICROS,
@@ -32,10 +33,24 @@ from affidavit.actors.pricing import Pricing
 from affidavit.actors.run_book import WINDOW
 from affidavit.crypto import cbor
 
-__all__ = ["MICROS", "Approval", "Breakers", "Budget", "Check", "Egress", "Grant", "Policy", "Prices"]
+__all__ = [
+    "MICROS",
+    "Agent",
+    "Approval",
+    "Breakers",
+    "Budget",
+    "Check",
+    "Delegation",
+    "Egress",
+    "Grant",
+    "Policy",
+    "Prices",
+]
 
 DAY: Final = 24 * 60 * 60
+Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$")]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
+Text = Annotated[str, StringConstraints(max_length=32_768, pattern=r"^[^\x00]*$")]
 
 
 class Grant(Part):
@@ -132,7 +147,7 @@ class Check(Part):
         idempotent: Whether it may be run again when it was interrupted.
     """
 
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$")]
+    name: Label
     command: tuple[Word, ...] = Field(min_length=1)
     seconds: Annotated[Seconds, Field(gt=0)] = 120.0
     idempotent: Flag = False
@@ -148,6 +163,43 @@ class Egress(Part):
     allow: Rules = ()
 
 
+class Delegation(Part):
+    """How far a goal may hand work on to others, by the tool `spawn`.
+
+    Attributes:
+        depth: How many goals may stand below one another, the run's own left out: 1 keeps a child from handing work on.
+        children: How many goals one goal may hand work to, all together.
+    """
+
+    depth: Annotated[Count, Field(ge=1, le=MAX_DEPTH)] = DEFAULT_DEPTH
+    children: Annotated[Count, Field(ge=1, le=MAX_CHILDREN)] = DEFAULT_CHILDREN
+
+
+class Agent(Part):
+    """A named kind of agent that work may be handed to.
+
+    Attributes:
+        name: How the model asks for it.
+        description: What it is good for, told to the model that may ask.
+        system: Its system prompt; that of the goal above if it is left out.
+        tools: The tools that it asks for, of which it gets those that the goal above has; all of these if left out.
+        model: The model that it works with, as for `--model`; that of the run if it is left out.
+        max_steps: The most model turns that it may take; 0 for as many as the goal above.
+    """
+
+    name: Label
+    description: Text = ""
+    system: Text = ""
+    tools: ToolNames | None = None
+    model: Word | None = None
+    max_steps: Count = 0
+
+
+def _by_name(agents: tuple[Agent, ...]) -> tuple[Agent, ...]:
+    """Return agents in the order of their names, since the order in which they are written means nothing."""
+    return tuple(sorted(agents, key=lambda agent: agent.name))
+
+
 class Policy(Part):
     """A whole policy.
 
@@ -161,6 +213,8 @@ class Policy(Part):
         breakers: What stops a run by itself.
         check: What backs a success.
         egress: Which addresses.
+        delegation: How far work may be handed on; None leaves that to the tool `spawn`.
+        agent: The kinds of agent that work may be handed to.
     """
 
     grant: Grant = Grant()
@@ -172,6 +226,8 @@ class Policy(Part):
     breakers: Breakers = Breakers()
     check: tuple[Check, ...] = ()
     egress: Egress = Egress()
+    delegation: Delegation | None = None
+    agent: Annotated[tuple[Agent, ...], AfterValidator(_by_name)] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Policy:
@@ -181,9 +237,12 @@ class Policy(Part):
             raise ValueError(
                 f"breakers.failures cannot be {self.breakers.failures} of {self.breakers.of} calls (breakers.of)"
             )
-        names = [check.name for check in self.check]
-        if len(set(names)) < len(names):
-            raise ValueError("two checks have the same name")
+        for kind, names in (
+            ("checks", [check.name for check in self.check]),
+            ("agents", [agent.name for agent in self.agent]),
+        ):
+            if len(set(names)) < len(names):
+                raise ValueError(f"two {kind} have the same name")
         for rule in self.approval:
             self._check_keys(rule)
         return self
@@ -205,4 +264,8 @@ class Policy(Part):
         # A tool that several rules cover must satisfy them all, so their order means nothing.
         rules = {rule.model_dump_json(): rule for rule in self.approval}
         meaning = self.model_copy(update={"approval": tuple(rules[each] for each in sorted(rules))})
-        return sha256(cbor.encode(meaning.model_dump_json())).digest()
+        # Left out where nothing is said, so that a policy from before there were such parts keeps its digest.
+        silent = {
+            name for name, value in (("delegation", self.delegation), ("agent", self.agent)) if not value
+        }
+        return sha256(cbor.encode(meaning.model_dump_json(exclude=silent))).digest()

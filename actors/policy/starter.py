@@ -50,6 +50,18 @@ of = 10                   # among so many last tool calls
 # seconds = 300
 # idempotent = true       # run it again if it was interrupted
 
+# [delegation]            # for a run that is granted the tool `spawn`: how far it may hand work to goals of its own
+# depth = 2               # goals below one another; 1 keeps a child from handing work on
+# children = 16           # goals that one goal may hand work to
+
+# [[agent]]               # a kind of agent that work may be handed to; may stand there several times
+# name = "reader"
+# description = "Reads files and answers questions about them."
+# system = "You read, and answer from what you read."
+# tools = ["read_file"]   # of those that the goal above has; else all of these
+# model = "local"         # as for --model; else that of the run
+# max_steps = 8
+
 # [egress]                # where the run may connect; nowhere by default
 # allow = ["api.example.org:443"]
 """

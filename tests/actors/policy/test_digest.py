@@ -33,6 +33,11 @@ SAME = [
         "[[approval]]\ntools = ['a']\n[[approval]]\ntools = ['b']\nexpires_seconds = 5",
         "[[approval]]\ntools = ['b']\nexpires_seconds = 5\n[[approval]]\ntools = ['a']\n[[approval]]\ntools = ['a']",
     ),
+    (
+        "[[agent]]\nname = 'b'\n[[agent]]\nname = 'a'\ntools = ['y', 'x']",
+        "[[agent]]\nname = 'a'\ntools = ['x', 'y', 'x']\nmax_steps = 0\n[[agent]]\nname = 'b'\nsystem = ''",
+    ),
+    ("[delegation]", "[delegation]\ndepth = 2\nchildren = 16"),
     ("", "# nothing at all\n[budget]\ncost = -0.0"),
 ]
 DIFFERENT = [
@@ -60,7 +65,26 @@ DIFFERENT = [
     "[[check]]\nname = 'a'\ncommand = ['true']\n[[check]]\nname = 'b'\ncommand = ['true']",
     "[[check]]\nname = 'b'\ncommand = ['true']\n[[check]]\nname = 'a'\ncommand = ['true']",
     "[egress]\nallow = ['public']",
+    "[delegation]",
+    "[delegation]\ndepth = 1",
+    "[delegation]\nchildren = 1",
+    "[[agent]]\nname = 'a'",
+    "[[agent]]\nname = 'b'",
+    "[[agent]]\nname = 'a'\ndescription = 'x'",
+    "[[agent]]\nname = 'a'\nsystem = 'x'",
+    "[[agent]]\nname = 'a'\ntools = []",
+    "[[agent]]\nname = 'a'\ntools = ['x']",
+    "[[agent]]\nname = 'a'\nmodel = 'x'",
+    "[[agent]]\nname = 'a'\nmax_steps = 1",
 ]
+# Taken from runs that were recorded before there was anything to say of handing work on.
+EARLIER = {
+    "": "a920a8d4f7d8d8b382c0fbfd89906624e2df64b8d30340bc0ed9984ad240be9a",
+    (
+        "[grant]\ntools = ['read_file', 'spawn']\n[budget]\nsteps = 9\n[[check]]\nname = 'a'\ncommand = ['true']\n"
+        "[egress]\nallow = ['public']"
+    ): "f6e2e5c80f8f11f8a64d3b865d2c279702cdba1283215dccb8f5da75fa4acc38",
+}
 
 
 def policy(text: str) -> Policy:
@@ -77,6 +101,11 @@ def test_files_that_say_the_same_have_the_same_digest(one: str, other: str) -> N
 def test_files_that_say_something_else_have_another_digest() -> None:
     """Every table counts, and so does the order of checks, since they run in it."""
     assert len({policy(text).digest for text in DIFFERENT}) == len(DIFFERENT)
+
+
+def test_a_policy_that_says_nothing_of_handing_work_on_keeps_the_digest_that_it_had() -> None:
+    """A run that began under it before there were such parts is resumed without a change to accept."""
+    assert {text: policy(text).digest.hex() for text in EARLIER} == EARLIER
 
 
 @given(

@@ -13,7 +13,7 @@ KEY = SigningKey.from_seed(bytes(32)).public.hex
 
 WHOLE = f"""
 [grant]
-tools = ["pay", "read_file", "list_dir"]
+tools = ["pay", "read_file", "list_dir", "spawn"]
 [budget]
 steps = 1
 tokens = 200_000
@@ -47,6 +47,20 @@ seconds = 1.5
 idempotent = true
 [egress]
 allow = ["public", "10.0.0.0/8:443"]
+[delegation]
+depth = 3
+children = 1
+[[agent]]
+name = "thinker"
+tools = []
+[[agent]]
+name = "reader"
+tools = ["read_file", "list_dir"]
+model = "local"
+max_steps = 1
+[[agent]]
+name = "plain"
+description = "Is like whoever asks."
 """
 
 
@@ -59,7 +73,7 @@ def test_commands_of_an_agent_beside_checks_are_pointed_out() -> None:
     """What a check runs may be what a command has left in the workspace, and a check is not contained."""
     check = "[[check]]\nname = 'a'\ncommand = ['true']\n"
     told = {
-        tool: [passage.sentences for passage in explain(policy(f"grant.tools = ['{tool}']\n{check}"))][3]
+        tool: [passage.sentences for passage in explain(policy(f"grant.tools = ['{tool}']\n{check}"))][4]
         for tool in ("run_command", "read_file")
     }
     assert "Checks are not contained" in told["run_command"][-1]
@@ -70,13 +84,20 @@ def test_everything_that_is_laid_down_is_said() -> None:
     """In the order in which an action meets it, with each number and each name."""
     assert {passage.title: passage.sentences for passage in explain(policy(WHOLE))} == {
         "What a run may use": (
-            "The tools list_dir, pay and read_file.",
+            "The tools list_dir, pay, read_file and spawn.",
             "pay is trusted no more than semi-trusted.",
             "At most 1 model turn, 200,000 tokens, 2.5 EUR and 30 minutes of work, all goals of the run together.",
             (
                 "A million tokens cost, in EUR: 3 for input, 15 for output, 0.3 for input from the cache and 3.75 for input"
                 " into the cache."
             ),
+        ),
+        "Whom it may hand work to": (
+            "Each goal to at most 1 other, who may hand it on, up to 3 below one another.",
+            "Each has at most the tools of the goal above, and spends the budget of the run.",
+            "plain: like the goal above.",
+            "reader: with list_dir and read_file at most; on local, at the same prices; for at most 1 model turn.",
+            "thinker: without any tool.",
         ),
         "What needs a person": (
             (
@@ -101,10 +122,17 @@ def test_everything_that_is_laid_down_is_said() -> None:
     }
 
 
+def test_children_who_hand_nothing_on_are_said_to_hand_on_nothing() -> None:
+    """At depth 1."""
+    (said, _) = explain(policy(f"{SPAWN}[delegation]\ndepth = 1\n"))[1].sentences
+    assert said == "Each goal to at most 16 others, who hand it on to nobody."
+
+
 def test_a_policy_that_says_nothing_is_explained_as_what_it_is() -> None:
     """No tool, no person, no check, no address."""
     assert [passage.sentences for passage in explain(Policy())] == [
         ("No tool at all.", "No budget of its own."),
+        ("Nobody.",),
         ("Nothing.",),
         ("Anyone who may write the store, by the brake.", "A budget that is used up."),
         ("Nothing: the run ends with the model's own answer and claims no success.",),
@@ -114,7 +142,8 @@ def test_a_policy_that_says_nothing_is_explained_as_what_it_is() -> None:
 
 GRANT = "[grant]\ntools = ['pay']\n"
 NOBODY = "nobody can approve 'pay': several [[approval]] ask about it, and no person satisfies them all"
-TOOLS = {"pay": "semi-trusted", "list_dir": "trusted"}
+TOOLS = {"pay": "semi-trusted", "list_dir": "trusted", "spawn": "trusted"}
+SPAWN = "[grant]\ntools = ['spawn']\n"
 
 
 @pytest.mark.parametrize(
@@ -163,6 +192,21 @@ TOOLS = {"pay": "semi-trusted", "list_dir": "trusted"}
             ("[prices] stands there and budget.cost does not: what is spent is recorded, and stops nothing",),
         ),
         ("[breakers]\nof = 10", ("breakers.of has no effect without breakers.failures",)),
+        ("[[agent]]\nname = 'a'", ("[[agent]] has no effect: the tool 'spawn' is not granted",)),
+        ("[delegation]\ndepth = 1", ("[delegation] has no effect: the tool 'spawn' is not granted",)),
+        (f"{SPAWN}[delegation]\n[[agent]]\nname = 'a'\ntools = ['spawn']\nmax_steps = 9", ()),
+        (
+            f"{SPAWN}[[agent]]\nname = 'a'\ntools = ['pay']",
+            ("agent 'a' asks for 'pay', and that is not granted",),
+        ),
+        (
+            f"{SPAWN}[delegation]\ndepth = 1\n[[agent]]\nname = 'a'\ntools = ['spawn']",
+            ("agent 'a' asks for 'spawn', and delegation.depth lets no child have it",),
+        ),
+        (
+            f"{SPAWN}[budget]\nsteps = 1\n[[agent]]\nname = 'a'\nmax_steps = 2",
+            ("agent 'a' may take 2 turns, more than budget.steps gives the whole run",),
+        ),
         (
             "[budget]\nseconds = 60\n[[check]]\nname = 'a'\ncommand = ['true']",
             ("check 'a' may take 2 minutes, more than budget.seconds gives the whole run",),

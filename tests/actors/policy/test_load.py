@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.policy.load import MAX_POLICY_BYTES, load_policy, parse_policy
-from affidavit.actors.policy.model import Policy
+from affidavit.actors.policy.model import Delegation, Policy
 from affidavit.actors.policy.starter import STARTER
 from affidavit.crypto import SigningKey
 
@@ -68,6 +68,23 @@ MISTAKES = {
         "two checks have the same name"
     ),
     "[egress]\nallow = ['public', '10.0.0.1/8']": "egress.allow[2] is no egress rule: it is no range of addresses",
+    "[agent]\nname = 'a'": "agent must be a list of tables, each under [[agent]]",
+    "[[agent]]\nsystem = 'x'": "agent[1].name is missing",
+    "[[agent]]\nname = 'a'\nmodell = 'x'": "agent[1].modell is not known; did you mean 'model'?",
+    "[[agent]]\nname = 'a'\n[[agent]]\nname = 'a'": "two agents have the same name",
+    "[[agent]]\nname = 'a'\n[[agent]]\nname = 'b!'": (
+        "agent[2].name must be 1 to 64 letters, digits, spaces, '_', '.' or '-', and begin with a letter or a digit"
+    ),
+    "[[agent]]\nname = 'a'\ntools = ['x', 'x*']": (
+        "agent[1].tools[2] must be a tool's name: 1 to 64 letters, digits, '_' or '-'"
+    ),
+    "[[agent]]\nname = 'a'\nmodel = ''": "agent[1].model must not be empty",
+    "[[agent]]\nname = 'a'\nsystem = \"\\u0000\"": "agent[1].system must hold no NUL character",
+    "[[agent]]\nname = 'a'\nmax_steps = -1": "agent[1].max_steps must be at least 0, not -1",
+    "[delegation]\ndepth = 0": "delegation.depth must be at least 1, not 0",
+    "[delegation]\ndepth = 9": "delegation.depth must be at most 8, not 9",
+    "[delegation]\nchildren = 1001": "delegation.children must be at most 1000, not 1001",
+    "[delegation]\nchilds = 1": "delegation.childs is not known; did you mean 'children'?",
     "a = [": "this is not TOML: invalid value (at end of document)",
     "a = 1\na = 2": "this is not TOML: cannot overwrite a value (at end of document)",
     "a = " + "[" * 5000: "this is not TOML that anybody would write by hand",
@@ -145,6 +162,10 @@ def test_the_starting_file_is_a_policy_and_so_is_all_that_it_holds_in_reserve() 
     assert policy.check[0].idempotent
     assert policy.egress.allow == ("api.example.org:443",)
     assert policy.trust == {"run_command": "semi-trusted"}
+    assert policy.delegation == Delegation()
+    assert [(agent.name, agent.tools, agent.max_steps) for agent in policy.agent] == [
+        ("reader", ("read_file",), 8)
+    ]
 
 
 @given(
