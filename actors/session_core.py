@@ -83,7 +83,7 @@ class SessionCore:
         self.seals = SessionSeals(self.record, sealer, timer, lambda: self._post(SignDue()))
         self.ends = SessionEnds(self.record, self.seals)
         self.rulings = SessionRulings(self.record, clock)
-        self.inbox = SessionInbox(log, state, clock, stream.id, self)
+        self.inbox = SessionInbox(log, state, clock, stream.id, self, stream.as_recorded)
         self.live = LiveTexts()
         self._watch = SessionWatch(self.record, self.inbox, self.wake, timer)
         self._mailbox = Mailbox[Command](f"the session of run {stream.id}")

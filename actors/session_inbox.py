@@ -9,11 +9,19 @@ from affidavit.actors.approvals import Decision
 from affidavit.actors.asker import checked_asker
 from affidavit.actors.clock import Clock
 from affidavit.actors.crew import Stop
-from affidavit.actors.errors import ApprovalRefused, LogError, RunFinished, SealRefused, UnknownGoal
+from affidavit.actors.errors import (
+    ApprovalRefused,
+    GuardLost,
+    LogError,
+    RunFinished,
+    SealRefused,
+    UnknownGoal,
+)
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.inbox import Answer, InboxReader, Outcome, Request, answer_event, decision_asked, post
-from affidavit.actors.logs.port import Log
+from affidavit.actors.logs.port import Guard, Log
 from affidavit.actors.run_state import RunState
+from affidavit.actors.stream import Scrub
 from affidavit.crypto.failures import CodedError
 
 FINISHED: Final = "finished"
@@ -54,13 +62,16 @@ class Effects(Protocol):
 class SessionInbox:
     """The owner's side of one run's inbox. Only the session's mailbox loop calls `attend`."""
 
-    def __init__(self, log: Log, state: RunState, clock: Clock, run_id: str, effects: Effects) -> None:
-        """Bind a run's inbox to what its session can do."""
+    def __init__(
+        self, log: Log, state: RunState, clock: Clock, run_id: str, effects: Effects, scrub: Scrub
+    ) -> None:
+        """Bind a run's inbox to what its session can do; `scrub` takes the run's secrets out of each answer."""
         self._log = log
         self._state = state
         self._clock = clock
         self._run_id = run_id
         self._effects = effects
+        self._scrub = scrub
         self._reader = InboxReader(log, run_id)
 
     @property
@@ -76,6 +87,16 @@ class SessionInbox:
         """
         return bool(self._reader.pending) or tip > self._reader.seen
 
+    def guard(self) -> Guard:
+        """Return how far the inbox was read, for what is only right if nothing more was asked.
+
+        Raises:
+            GuardLost: A request was read that is not answered yet.
+        """
+        if self._reader.pending:
+            raise GuardLost(self.stream)
+        return Guard(self.stream, self._reader.seen)
+
     async def attend(self) -> None:
         """Carry out and answer every request that has no answer.
 
@@ -87,7 +108,9 @@ class SessionInbox:
         await self._reader.catch_up()
         for request in list(self._reader.pending.values()):
             answer = await self._carry_out(request)
-            await post(self._log, self._run_id, answer_event(request, answer), self._clock)
+            # It may repeat what was asked, or what an effect failed with.
+            answered = self._scrub(answer_event(request, answer))
+            await post(self._log, self._run_id, answered, self._clock)
             self._reader.pending.pop(request.seq, None)
 
     async def _carry_out(self, request: Request) -> Answer:

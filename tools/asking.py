@@ -25,6 +25,7 @@ from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.session import open_session
 from affidavit.actors.timer import DEFAULT_STREAM_POLL
 from affidavit.tools.errors import UsageError
+from affidavit.tools.own_secrets import without_secrets
 from affidavit.tools.place import Place
 
 # How long a living owner is waited for: many times what one that can answer needs, and a seal of a long run takes a while.
@@ -44,7 +45,7 @@ Principal: TypeAlias = Annotated[
 
 
 def principal_of(name: str | None, reason: str = "") -> str:
-    """Return who asks: the name given, else the operating system's name of this user.
+    """Return who asks: the name given, without what is known to be secret, else the operating system's name of this user.
 
     Raises:
         UsageError: The name given is blank, or it or the reason is none that can be recorded.
@@ -52,7 +53,7 @@ def principal_of(name: str | None, reason: str = "") -> str:
     if name is not None and not name.strip():
         raise UsageError("--as names who asks, so it cannot be blank")
     try:
-        return checked_asker(_system_name() if name is None else name, reason)
+        return checked_asker(_system_name() if name is None else without_secrets(name), reason)
     except ValueError as error:
         raise UsageError(str(error)) from None
 

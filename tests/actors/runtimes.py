@@ -17,6 +17,7 @@ from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import Log, LogReader
 from affidavit.actors.reporter import Reporter
+from affidavit.actors.secrets import NO_SECRETS
 from affidavit.actors.session import Session
 from affidavit.actors.stream import Stream
 from affidavit.actors.subscription import Subscription
@@ -42,6 +43,7 @@ class FakeRuntime:
         hold: Where set, `submit` and `resume` wait for it.
         stop_hold: Where set, `stop` waits for it once the goal is inactive.
         closing: Reported by `stop`, as a runtime closes what it had begun.
+        secrets: What it was given, and takes out of what is recorded.
     """
 
     def __init__(self) -> None:
@@ -55,10 +57,15 @@ class FakeRuntime:
         self.hold: trio.Event | None = None
         self.stop_hold: trio.Event | None = None
         self.closing: tuple[Event, ...] = ()
+        self.secrets = NO_SECRETS
 
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:
         """Name a model."""
         return {"model": "fake"}
+
+    def scrub(self, event: Event) -> Event:
+        """Take its secrets out."""
+        return self.secrets.scrub_event(event)
 
     async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
         """Begin, or refuse."""

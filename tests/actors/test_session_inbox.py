@@ -33,6 +33,7 @@ from affidavit.actors.inbox import (
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Entry, Log
 from affidavit.actors.sealer import Sealer, open_sealer
+from affidavit.actors.secrets import Secrets
 from affidavit.actors.session import Session, open_session
 from affidavit.actors.signers.memory import EphemeralSigner
 from affidavit.actors.timer import DEFAULT_STREAM_POLL
@@ -325,3 +326,37 @@ async def test_an_inbox_is_not_listed_as_a_run(autojump_clock: MockClock) -> Non
         await trio.testing.wait_all_tasks_blocked()
     assert [run.id for run in await listed_runs(log)] == [RUN]
     assert [info.stream for info in await log.list()] == [RUN, inbox_of(RUN)]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        request_event(Kind.REQUEST_CANCEL, principal="ada", reason="planted-secret got out"),
+        brake_event(engage=True, principal="ada", reason="planted-secret got out"),
+        decision_event(Decision(1, True, "ada", "planted-secret got out", bytes(32))),
+        # Refused, in words that repeat what was asked.
+        request_event("request.planted-secret", principal="ada", reason=""),
+        decision_event(Decision(7, True, "planted-secret", "")),
+    ],
+    ids=["cancel", "brake", "decision", "unknown", "refused"],
+)
+async def test_effects_and_answers_hold_no_secret_of_the_run(asked: Event, autojump_clock: MockClock) -> None:
+    """What others wrote stands in the inbox as they wrote it; what the owner writes, there and on the run, is scrubbed (E7)."""
+    log, bus, runtime = MemoryLog(), MemoryBus(), FakeRuntime()
+    runtime.secrets = Secrets(frozenset({"planted-secret"}))
+    with trio.CancelScope() as scope:
+        async with open_session(log, bus, id=RUN) as session:
+            await session.submit(runtime, SPEC)
+            await session.reporter.report(ASKED)
+            seq = await ask(log, asked, bus)
+            await trio.testing.wait_all_tasks_blocked()
+            scope.cancel()
+            await trio.lowlevel.checkpoint()
+    (answer,) = await answers(log, seq)
+    assert answer is not None
+    written = [row.data for row in await log.read(inbox_of(RUN), seq)]
+    written += [row.data for row in await log.read(RUN, 0)]
+    assert len(written) >= 3
+    assert not any(b"planted-secret" in data for data in written)
+    if answer.outcome == "done":
+        assert any(b"[secret removed] got out" in data for data in written)

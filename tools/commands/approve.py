@@ -28,6 +28,7 @@ from affidavit.tools.asking import Principal, principal_of, take_or_ask
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.options import AsJson, RunId, Store
 from affidavit.tools.output import Output
+from affidavit.tools.own_secrets import without_secrets
 from affidavit.tools.passphrase import read_passphrase
 from affidavit.tools.place import Place, place_of
 from affidavit.tools.waits import Wait, Waits, decision_lines, wait_lines
@@ -81,6 +82,8 @@ async def approve(
       affidavit approve @last 3 --refuse --reason "not this account"
     """
     place, who = place_of(store), principal_of(principal, reason)
+    # Before it is signed, so that what is signed is what stands on the record.
+    reason = without_secrets(reason)
     found = await _find(place, run_id)
     if call is None:
         if refuse or reason or key is not None:

@@ -25,6 +25,7 @@ from affidavit.tools.asking import (
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.options import Store
 from affidavit.tools.output import Output
+from affidavit.tools.own_secrets import without_secrets
 from affidavit.tools.place import Place, place_of
 
 
@@ -62,6 +63,7 @@ async def brake(
     if (run_id is None) != every:
         raise UsageError("name one run to brake, or --all")
     place, who = place_of(store), principal_of(principal, reason)
+    reason = without_secrets(reason)
     done = "released" if release else "braked"
     if run_id is None:
         return await _every(place, who, reason, done, engage=not release)

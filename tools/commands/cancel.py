@@ -19,6 +19,7 @@ from affidavit.tools.asking import Principal, principal_of, take_or_ask
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.options import RunId, Store
 from affidavit.tools.output import Output
+from affidavit.tools.own_secrets import without_secrets
 from affidavit.tools.place import Place, place_of
 from affidavit.tools.status import status_lines
 
@@ -44,7 +45,7 @@ async def cancel(
       affidavit cancel @last --reason "wrong folder"
     """
     place = place_of(store)
-    who, why = principal_of(principal, reason), reason or "cancelled on request"
+    who, why = principal_of(principal, reason), without_secrets(reason) or "cancelled on request"
     whole_id, events = await _look(place, run_id)
     if project(events).terminal:
         notice(f"run {whole_id} has ended already")

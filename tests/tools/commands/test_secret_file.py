@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from affidavit.actors.models.endpoint import ANTHROPIC, OPENAI
+from affidavit.tools.own_secrets import KEY_VARIABLES
+from tests.tools.commands.endpoint import held_endpoint
 from tests.tools.commands.runner import Cli
 
-SECRET, OTHER = "hunter2-hunter2", "correct horse battery"
+SECRET, OTHER, KEY = "hunter2-hunter2", "correct horse battery", "sk-0123456789abcdef"
+RUN = ("run", "Hello", "--model", "openai:m", "--id", "mine")
 
 
 @pytest.fixture
@@ -59,3 +63,58 @@ def test_a_file_that_is_none_is_refused_before_anything_is_begun(
     assert "Traceback" not in done.err
     assert "short" not in done.err.replace("shorter", "")
     assert "there is no store" in cli("sessions").err
+
+
+def inbox_and_record(cli: Cli) -> bytes:
+    """Return all that the store and its neighbours hold."""
+    return b"".join(path.read_bytes() for path in (cli.home / ".local").rglob("*") if path.is_file())
+
+
+def test_a_reason_is_written_without_what_the_asker_knows_to_be_secret(cli: Cli, secrets: Path) -> None:
+    """It stands neither in the inbox nor on the record, though the owner was not told of that secret."""
+    with held_endpoint() as gate, cli.going(*RUN, OPENAI_BASE_URL=gate.url) as owner:
+        assert gate.asked.wait(30)
+        asked = cli(
+            "cancel", "mine", "--reason", f"{SECRET} got out, and {KEY}",
+            AFFIDAVIT_SECRETS_FILE=str(secrets), OPENAI_API_KEY=KEY,
+        )  # fmt: skip
+        told, _ = owner.communicate(timeout=30)
+    assert asked.code == 0, asked.err
+    for text in (asked.out, asked.err, told, cli("replay", "mine", "--json").out):
+        assert SECRET not in text
+        assert KEY not in text
+    assert "[secret removed] got out, and [secret removed]" in asked.out
+    kept = inbox_and_record(cli)
+    assert b"[secret removed] got out" in kept
+    assert SECRET.encode() not in kept
+    assert KEY.encode() not in kept
+
+
+def test_a_reason_with_the_owners_secret_is_recorded_without_it(cli: Cli, secrets: Path) -> None:
+    """The asker knows of no secret, so its request stands as it was written; the run and the answer do not have it."""
+    with (
+        held_endpoint() as gate,
+        cli.going(*RUN, OPENAI_BASE_URL=gate.url, AFFIDAVIT_SECRETS_FILE=str(secrets)) as owner,
+    ):
+        assert gate.asked.wait(30)
+        assert cli("cancel", "mine", "--reason", f"{SECRET} got out").code == 0
+        told, _ = owner.communicate(timeout=30)
+    assert SECRET not in told
+    assert SECRET not in cli("replay", "mine", "--json").out
+    assert cli("export", "mine", "--out", cli.home / "mine.record").code == 0
+    assert SECRET.encode() not in (cli.home / "mine.record").read_bytes()
+
+
+def test_a_file_that_cannot_be_read_keeps_nobody_from_the_kill_switch(cli: Cli, tmp_path: Path) -> None:
+    """It is said, and what was asked is asked all the same."""
+    with held_endpoint() as gate, cli.going(*RUN, OPENAI_BASE_URL=gate.url):
+        assert gate.asked.wait(30)
+        braked = cli("brake", "mine", "--reason", "stop", AFFIDAVIT_SECRETS_FILE=str(tmp_path / "none"))
+    assert braked.code == 0
+    assert "cannot be read" in braked.err
+    assert "were not looked for in what is asked" in braked.err
+
+
+def test_the_keys_that_are_looked_for_are_those_of_the_models() -> None:
+    """They are named by hand where they are looked for."""
+    assert set(KEY_VARIABLES) == {OPENAI.key_variable, ANTHROPIC.key_variable}
