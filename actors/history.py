@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Final
+
 from affidavit.actors.codec import view
 from affidavit.actors.errors import StoreDamaged
 from affidavit.actors.events import Event
 from affidavit.actors.logs.port import LogReader, Row
 from affidavit.crypto.event import decode_event
+
+_PAGE: Final = 256
 
 
 async def history(log: LogReader, run_id: str) -> tuple[Event, ...]:
@@ -54,3 +59,24 @@ async def rows(log: LogReader, run_id: str, *, upto: int | None = None) -> tuple
                 raise StoreDamaged(f"the store is damaged: event {seq} of run {run_id} is missing")
         found.extend(batch)
     return tuple(found[:upto])
+
+
+async def each_row(log: LogReader, run_id: str, upto: int, take: Callable[[Row], Awaitable[None]]) -> None:
+    """Hand over a run's stored rows 1..upto one by one, never holding more than a page of them.
+
+    Raises:
+        StoreDamaged: One is missing.
+        LogError: The log could not be read.
+
+    Cancellation: a checkpoint per page of rows, and whatever `take` does.
+    """
+    done = 0
+    while done < upto:
+        page = await log.read(run_id, done, min(_PAGE, upto - done))
+        if not page:
+            raise StoreDamaged(f"the store is damaged: event {done + 1} of run {run_id} is missing")
+        for row in page:
+            done += 1
+            if row.seq != done:
+                raise StoreDamaged(f"the store is damaged: event {done} of run {run_id} is missing")
+            await take(row)

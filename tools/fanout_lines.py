@@ -1,0 +1,58 @@
+"""The tree of delegated children as lines. Whatever a record says, each child stands in it once, and it comes to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from affidavit.actors.fanout import FanoutChild
+from affidavit.tools._verify_report import plain
+from affidavit.tools.cells import columns, cut_cells
+
+_FOLD: Final = 160
+_DEEPEST: Final = 16  # beyond it lines move no further to the right
+_STEP: Final = "   "
+
+
+def fanout_lines(children: Sequence[FanoutChild], width: int | None = None) -> Iterator[str]:
+    """Go through the lines of the tree, each child under the one that spawned it.
+
+    Args:
+        children: In the order in which they were spawned.
+        width: The most columns of a line; None for where lines are not cut to a screen.
+    """
+    for depth, child in _in_order(children):
+        line = f"{_STEP * min(depth, _DEEPEST)}- {plain(child.id)}: {_words(child)}"
+        text = plain(" ".join(child.objective.split()))
+        yield _cut(f"{line}: {text}" if text else line, width or _FOLD)
+
+
+def _in_order(children: Sequence[FanoutChild]) -> Iterator[tuple[int, FanoutChild]]:
+    """Go through the children depth first; one whose parent is nobody's child hangs from the root."""
+    under: dict[str, list[FanoutChild]] = {}
+    known = {child.id for child in children}
+    for child in children:
+        under.setdefault(child.parent if child.parent in known else "", []).append(child)
+    left = dict.fromkeys(known)
+    pending = [(0, child) for child in reversed(under.get("", []))]
+    # A circle hangs from nothing: whatever was not reached from the root is taken up after it.
+    rest = iter(children)
+    while left:
+        if not pending:
+            pending.append((0, next(child for child in rest if child.id in left)))
+        depth, child = pending.pop()
+        if child.id not in left:
+            continue
+        del left[child.id]
+        yield depth, child
+        pending.extend((depth + 1, each) for each in reversed(under.get(child.id, [])))
+
+
+def _words(child: FanoutChild) -> str:
+    turns = f"{child.turns} turn" if child.turns == 1 else f"{child.turns} turns"
+    refused = f", {child.blocked} refused" if child.blocked else ""
+    return f"{child.state}, {turns}{refused}, {child.seal}"
+
+
+def _cut(line: str, width: int) -> str:
+    return line if columns(line) <= width else cut_cells(line, width - 3) + "..."
