@@ -1,0 +1,141 @@
+"""Every screen: its text at two sizes, any size at all, and nothing in it that could steer a terminal."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from affidavit.actors.events import Event
+from affidavit.tools.cells import columns
+from affidavit.tools.console.screen import Frame, Screen
+from affidavit.tools.console.ui import Anchor, Mode, Ui
+from affidavit.tools.console.view import View, fold
+from affidavit.tools.console.words_of_model import words_of_model
+from tests.strategies import garbage_events
+from tests.tools.console.snapshots import FOLDER, screens, text_of
+from tests.tools.console.streams import RUN, SCENES, fanned_out, finished, numbered, view_of, waiting
+
+MADE = screens()
+
+
+@pytest.mark.parametrize("name", sorted(MADE))
+def test_each_screen_is_as_it_was_seen(name: str) -> None:
+    """The screen equals the file; `python -m tests.tools.console.snapshots` writes it anew after a look at the difference."""
+    assert (FOLDER / name).read_text(encoding="utf-8") == MADE[name]
+
+
+def test_no_screen_is_left_over() -> None:
+    """Each file is of a screen that there is."""
+    assert sorted(path.name for path in FOLDER.glob("*.txt")) == sorted(MADE)
+
+
+def check(frame: Frame, width: int, height: int) -> None:
+    """A frame has exactly the size of the screen, and printable text alone."""
+    assert len(frame) == height
+    for line in frame:
+        text = "".join(piece.text for piece in line)
+        assert text.isprintable()
+        assert columns(text) == width
+        assert not any(piece.control for piece in line)
+
+
+@pytest.mark.parametrize("name", sorted(SCENES))
+@pytest.mark.parametrize(
+    "size", [(1, 1), (2, 2), (9, 4), (20, 8), (39, 11), (40, 12), (80, 24), (100, 5), (300, 90)]
+)
+def test_every_screen_fits_every_size(name: str, size: tuple[int, int]) -> None:
+    """Whatever the terminal's size, a frame fills it and does not go beyond."""
+    scene = SCENES[name]()
+    check(Screen().frame(scene.view, scene.ui, *size), *size)
+
+
+@given(
+    st.lists(garbage_events(), max_size=8),
+    st.integers(1, 130),
+    st.integers(1, 45),
+    st.sampled_from(list(Mode)),
+    st.booleans(),
+)
+def test_any_run_can_be_shown(
+    events: list[Event], width: int, height: int, mode: Mode, unfolded: bool
+) -> None:
+    """No event can break a frame, whatever the size and whatever is being asked."""
+    view = View(RUN)
+    for event in numbered(events):
+        view = fold(view, event)
+    asked = next(iter(view.waiting.pending), None)
+    check(Screen().frame(view, Ui(mode=mode, tools=unfolded, asked=asked), width, height), width, height)
+
+
+MARKDOWN = st.text(st.sampled_from("ab \n#*_`[]()<>!|-=~&;\\1.>\t\x1b\u202e\x9b世é\u0301"), max_size=200)
+
+
+@given(MARKDOWN | st.text(max_size=80), st.integers(1, 60))
+def test_words_of_a_model_cannot_steer_the_terminal(text: str, width: int) -> None:
+    """Whatever markdown a model writes, its lines are printable text without links or control codes."""
+    for line in words_of_model(text, width):
+        for piece in line:
+            assert piece.text.isprintable()
+            assert not piece.control
+            assert piece.style is None or piece.style.link is None
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("<b>bold</b> &#27;[2J", "<b>bold</b> &#27;[2J"),
+        ("<!-- a comment -->", "<!-- a comment -->"),
+        ("[text](https://evil.example)", "text (https://evil.example)"),
+        ("![alt](https://evil.example/x.png)", "!alt (https://evil.example/x.png)"),
+        ("[a]: https://evil.example", "[a]: https://evil.example"),
+        ("[bold red]x[/]", "[bold red]x[/]"),
+    ],
+)
+def test_markdown_hides_nothing(written: str, shown: str) -> None:
+    """HTML, comments, the target of a link and of an image, definitions and markup of the renderer are all to be seen."""
+    assert "".join(piece.text for line in words_of_model(written, 78) for piece in line).strip() == shown
+
+
+def test_arguments_longer_than_the_screen_can_be_turned_to_the_end() -> None:
+    """Every character of what a person decides about comes by as the pages are turned."""
+    arguments = "".join(f"{number:04d}," for number in range(2_000))
+    (pending,) = view_of(waiting()).waiting.pending
+    asked = replace(pending, arguments=arguments)
+    seen = set()
+    for page in range(60):
+        ui = Ui(mode=Mode.APPROVE, asked=asked, page=page)
+        seen |= set(text_of(Screen().frame(view_of(waiting()), ui, 80, 24)).splitlines())
+    whole = "".join(sorted({line.strip() for line in seen if line.startswith("  ") and "," in line}))
+    assert all(f"{number:04d}" in whole.replace("\n", "") for number in (0, 999, 1_999))
+
+
+def test_scrolled_back_the_screen_stands_still() -> None:
+    """While a person reads what came before, new events move nothing; back at the end it follows again."""
+    screen, ui, events = Screen(), Ui(), numbered(finished())
+    view = View(RUN)
+    for event in events[:-6]:
+        view = fold(view, event)
+    size = screen.transcript_size(view, ui, 80, 24)
+    anchor = screen.transcript.scrolled(view, ui, *size, 4)
+    assert isinstance(anchor, Anchor)
+    held = replace(ui, anchor=anchor)
+    before = screen.transcript.lines(view, held, *size)
+    for event in events[-6:]:
+        view = fold(view, event)
+    assert screen.transcript.lines(view, held, *size) == before
+    assert screen.transcript.scrolled(view, held, *size, -10_000) is None
+    top = screen.transcript.scrolled(view, held, *size, 10_000)
+    lines = screen.transcript.lines(view, replace(ui, anchor=top), *size)
+    assert "Find out what this project does" in "".join(piece.text for piece in lines[0])
+
+
+def test_a_ring_of_parents_is_shown_all_the_same() -> None:
+    """A record made elsewhere may name children as each other's parents; each still has its row."""
+    children = view_of(fanned_out()).status.fanout
+    ring = (replace(children[0], parent=children[1].id), replace(children[1], parent=children[0].id))
+    view = view_of(fanned_out())
+    view = replace(view, status=replace(view.status, fanout=ring))
+    text = text_of(Screen().frame(view, Ui(), 120, 40))
+    assert "audit-1" in text
+    assert "audit-2" in text

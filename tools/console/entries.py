@@ -1,0 +1,142 @@
+"""The transcript as a person reads it: an entry for each thing said, asked, called or refused; a tool's result joins its call.
+
+A fold of events, with a bound: the newest entries, and of a long text its beginning. The record has all of it. What is only
+book-keeping (turns, phases, admissions) has no entry: the status line and the governance panel tell of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from affidavit.actors.events import Event, Kind
+from affidavit.tools.event_words import words_of
+from affidavit.tools.terminal import Tone
+
+MAX_ENTRIES: Final = 400
+MAX_TEXT: Final = 16 * 1024
+_SAME: Final = "(the answer above)"
+_KNOWN: Final = frozenset(Kind)
+_BOOK_KEEPING: Final = frozenset(
+    {Kind.GOAL_PHASE, Kind.TURN_STARTED, Kind.TURN_COMPLETED, Kind.ACTION_ADMITTED}
+)
+
+
+class Role(StrEnum):
+    """What an entry is."""
+
+    ASKED = "asked"
+    SAID = "said"
+    TOOL = "tool"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the transcript.
+
+    Attributes:
+        seq: The event it began with.
+        role: What it is.
+        text: The words; of a tool call, its arguments.
+        goal: The child goal it belongs to; empty for the run's own.
+        tone: How a note is meant.
+        name: The tool.
+        use_id: Pairs a tool's call with its result.
+        result: What the tool gave; None while it has not.
+        failed: Whether the tool failed.
+    """
+
+    seq: int
+    role: Role
+    text: str
+    goal: str = ""
+    tone: Tone = Tone.PLAIN
+    name: str = ""
+    use_id: str = ""
+    result: str | None = None
+    failed: bool = False
+
+
+Entries = tuple[Entry, ...]
+
+
+def bounded(text: str) -> str:
+    """Return a text, or the beginning of a very long one and how long it is."""
+    if len(text) <= MAX_TEXT:
+        return text
+    return f"{text[:MAX_TEXT]}\n… the first {MAX_TEXT:,} of {len(text):,} characters; the record has them all"
+
+
+def with_event(entries: Entries, event: Event, arguments: str | None = None) -> Entries:
+    """Return the entries after one more event.
+
+    Args:
+        entries: Those so far.
+        event: The event.
+        arguments: The exact arguments that a request for approval is about, where they are known.
+    """
+    if event.kind == Kind.TOOL_RESULT:
+        return _with_result(entries, event)
+    entry = _entry(entries, event, arguments)
+    if entry is None:
+        return entries
+    return (*entries[-MAX_ENTRIES + 1 :], entry)
+
+
+def _with_result(entries: Entries, event: Event) -> Entries:
+    result = bounded(event.result)
+    for at in range(len(entries) - 1, -1, -1):
+        each = entries[at]
+        is_call = each.role is Role.TOOL and each.result is None
+        if is_call and (each.goal, each.use_id) == (event.goal, event.tool_use_id):
+            done = replace(each, result=result, failed=event.is_error)
+            return (*entries[:at], done, *entries[at + 1 :])
+    alone = Entry(
+        event.seq,
+        Role.TOOL,
+        "",
+        event.goal,
+        name=event.tool,
+        use_id=event.tool_use_id,
+        result=result,
+        failed=event.is_error,
+    )
+    return (*entries[-MAX_ENTRIES + 1 :], alone)
+
+
+def _entry(entries: Entries, event: Event, arguments: str | None) -> Entry | None:
+    if _is_book_keeping(event):
+        return None
+    text = bounded(event.text)
+    match event.kind:
+        case Kind.SESSION_STARTED | Kind.USER_MESSAGE:
+            return Entry(event.seq, Role.ASKED, text)
+        case Kind.ASSISTANT:
+            return Entry(event.seq, Role.SAID, text, event.goal)
+        case Kind.TOOL_CALL:
+            asked = Entry(event.seq, Role.TOOL, bounded(event.input), event.goal)
+            return replace(asked, name=event.tool, use_id=event.tool_use_id)
+        case Kind.CONVERGED:
+            said = _SAME if text and text == _last_answer(entries) else text
+            return Entry(event.seq, Role.NOTE, f"converged: {said}", tone=Tone.GOOD)
+    words = words_of(replace(event, goal=""), arguments)
+    known = words.text if event.kind in _KNOWN else f"{event.kind} {words.text}"
+    return Entry(event.seq, Role.NOTE, bounded(known), event.goal, words.tone)
+
+
+def _is_book_keeping(event: Event) -> bool:
+    match event.kind:
+        case Kind.ASSISTANT:
+            return not event.text.strip()
+        case Kind.ACTION_COMPLETED:
+            return not event.fault
+        case Kind.EGRESS_DECISION:
+            return event.allowed
+        case kind:
+            return kind in _BOOK_KEEPING
+
+
+def _last_answer(entries: Entries) -> str:
+    return next((each.text for each in reversed(entries) if each.role is Role.SAID and not each.goal), "")

@@ -1,0 +1,82 @@
+"""The fan-out tree: who was handed what by whom, how far each is, and how it was governed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from affidavit.actors.fanout import FanoutChild, FanoutState
+from affidavit.actors.projection import RecordState
+from affidavit.tools.console.ink import (
+    BAD,
+    BAD_MARK,
+    DONE_MARK,
+    GOOD,
+    QUIET,
+    RUNNING_MARK,
+    WAITS,
+    Line,
+    block,
+    line,
+    one_line,
+    piece,
+    shortened,
+    width_of,
+)
+
+_MARKS = {
+    FanoutState.RUNNING: (RUNNING_MARK, WAITS),
+    FanoutState.DONE: (DONE_MARK, GOOD),
+    FanoutState.FAILED: (BAD_MARK, BAD),
+}
+_SEALS = {RecordState.RECORDING: "", RecordState.SEALED: " sealed", RecordState.VERIFIED: " verified"}
+_DEEPEST = 8
+
+
+def fanout_lines(children: Sequence[FanoutChild], width: int, height: int) -> list[Line]:
+    """Return the tree, exactly so large; where it is larger, its beginning and how much is left out."""
+    lines = [_child(child, depth, last, width) for child, depth, last in _walk(children)]
+    if len(lines) > height:
+        running = sum(child.state is FanoutState.RUNNING for child in children)
+        left = len(lines) - height + 1
+        lines = [*lines[: height - 1], line(f"… {left} more; {running} of {len(children)} running", WAITS)]
+    return block(lines, width, height)
+
+
+def _walk(children: Sequence[FanoutChild]) -> Iterator[tuple[FanoutChild, int, bool]]:
+    """Go through the children, each after its parent, with its depth and whether it is its parent's last one."""
+    known = {child.id for child in children}
+    below: dict[str, list[FanoutChild]] = {}
+    for child in children:
+        below.setdefault(child.parent if child.parent in known else "", []).append(child)
+    left = dict.fromkeys(child.id for child in children)
+    roots = below.get("", [])
+    stack = [(child, 0, number == 0) for number, child in enumerate(reversed(roots))]
+    while stack or left:
+        if not stack:
+            # A record made elsewhere may hold a ring of parents, which no root leads to.
+            first = next(iter(left))
+            stack.append((next(child for child in children if child.id == first), 0, True))
+        child, depth, last = stack.pop()
+        if child.id not in left:
+            continue
+        del left[child.id]
+        yield child, depth, last
+        deeper = reversed(below.get(child.id, []))
+        stack.extend((each, depth + 1, number == 0) for number, each in enumerate(deeper))
+
+
+def _child(child: FanoutChild, depth: int, last: bool, width: int) -> Line:  # noqa: FBT001  # a place in the tree
+    mark, style = _MARKS[child.state]
+    branch = "  " * min(depth, _DEEPEST) + ("└ " if last else "├ ")
+    trust = f" {child.trust}" if child.trust else ""
+    facts = f"  {child.turns} turn{'' if child.turns == 1 else 's'}{trust}{_SEALS[child.seal]}"
+    refused = f" {BAD_MARK}{child.blocked} blocked" if child.blocked else ""
+    head = (piece(branch, QUIET), piece(f"{mark} ", style), piece(_short(child.id)))
+    room = width - width_of(head) - len(facts) - len(refused) - 1
+    said = one_line(child.result if child.state is FanoutState.FAILED else child.objective)
+    words = f" {shortened(said, room)}" if room > 1 else ""
+    return (*head, piece(words), piece(facts, QUIET), piece(refused, BAD))
+
+
+def _short(name: str) -> str:
+    return shortened(name, 12)
