@@ -7,6 +7,7 @@ action and all that it produced stand together, or not at all.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -15,13 +16,14 @@ from typing import Final, Generic, Protocol, TypeVar, final
 import trio
 
 from affidavit.actors.amounts import NOTHING, Amounts
+from affidavit.actors.approvals import Approval
 from affidavit.actors.clock import NANOSECONDS, Clock, SystemClock
 from affidavit.actors.deciders.chain import judge
 from affidavit.actors.deciders.grant import CapabilityGrant
-from affidavit.actors.deciders.port import Action, Ask, Decider, Denial
+from affidavit.actors.deciders.port import Action, Ask, Decider, Denial, Judgement
 from affidavit.actors.deciders.refusal import RefusalStands
 from affidavit.actors.dispatch_events import admitted, ended, expiry, rejected, requested
-from affidavit.actors.errors import LogError
+from affidavit.actors.errors import GuardLost, LogError
 from affidavit.actors.events import Event, FaultClass
 from affidavit.actors.faults import stopping_part
 from affidavit.actors.gate import Gate
@@ -43,6 +45,10 @@ class Ledger(Protocol):
 
     async def record(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append and fold them."""
+        ...
+
+    async def record_unless_asked(self, *events: Event) -> tuple[Event, ...]:
+        """Record and fold events as `record` does, or raise GuardLost if others have asked what was not seen to yet."""
         ...
 
     async def attend(self) -> None:
@@ -83,6 +89,23 @@ class Done(Generic[T]):
 
 
 Work = Callable[[Permit], Awaitable[Done[T]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Halt:
+    """What keeps an action from beginning, in the light of all that others have asked.
+
+    Attributes:
+        why: A refusal, or the approval that it needs.
+        approval: What became of the request to approve it, if there is one.
+        call: Its correlation id.
+        now: When it was judged, Unix nanoseconds.
+    """
+
+    why: Denial | Ask
+    approval: Approval | None
+    call: int
+    now: int
 
 
 @final
@@ -231,29 +254,47 @@ class Dispatcher:
         self, action: Action, opening: tuple[Event, ...], refused: Callable[[Denial], tuple[Event, ...]]
     ) -> tuple[Action, Permit] | Denial:
         """Judge an action until there is a last word, recording each; wait for a person in between."""
-        run, book = self._run, self._run.ledger.book
+        run = self._run
         while True:
             async with run.gate:
                 # Taken before the run is looked at: what is decided from now on wakes this action, whenever it begins to wait.
-                changed = book.changed
-                # Within the gate, so that of many that wait at it, none goes by a look from before the one ahead of it.
-                await run.ledger.attend()
-                standing = book.standing(action, run.clock.now_ns())
-                judgement = judge(self._deciders, action, standing)
-                approval = standing.approval
-                call = book.last_call + 1 if approval is None else approval.call
-                if isinstance(judgement, Denial):
-                    late = () if approval is None else expiry(approval, standing.now)
-                    await self._ledger.record(*late, rejected(action, call, judgement), *refused(judgement))
-                    return judgement
-                if judgement.ask is None:
-                    action = judgement.action
-                    admission = admitted(action, call, self._grant_digest, approval)
-                    await self._ledger.record(*opening, admission)
-                    return action, Permit(call, _seconds(action))
+                changed = run.ledger.book.changed
+                halt = await self._begin(action, opening)
+                if not isinstance(halt, _Halt):
+                    return halt
+                why, approval = halt.why, halt.approval
+                if isinstance(why, Denial):
+                    late = () if approval is None else expiry(approval, halt.now)
+                    await self._ledger.record(*late, rejected(action, halt.call, why), *refused(why))
+                    return why
                 if approval is None:
-                    await self._ledger.record(requested(action, call, judgement.ask))
-            await self._decided(changed, judgement.ask)
+                    await self._ledger.record(requested(action, halt.call, why))
+            await self._decided(changed, why)
+
+    async def _begin(self, action: Action, opening: tuple[Event, ...]) -> tuple[Action, Permit] | _Halt:
+        """Judge an action in the light of all that others have asked by now, and admit it if nothing stands in its way.
+
+        An admission says itself that nobody has asked for anything since; only for any other word the inbox is looked at first.
+        """
+        run, book = self._run, self._run.ledger.book
+        is_heard = False
+        while True:
+            standing = book.standing(action, run.clock.now_ns())
+            judgement = judge(self._deciders, action, standing)
+            approval = standing.approval
+            call = book.last_call + 1 if approval is None else approval.call
+            why = judgement if isinstance(judgement, Denial) else judgement.ask
+            if isinstance(judgement, Judgement) and why is None:
+                admission = admitted(judgement.action, call, self._grant_digest, approval)
+                # No await lies between the judgement and this: what is decided in between is not judged.
+                with contextlib.suppress(GuardLost):
+                    await self._ledger.record_unless_asked(*opening, admission)
+                    return judgement.action, Permit(call, _seconds(judgement.action))
+            elif is_heard and why is not None:
+                return _Halt(why, approval, call, standing.now)
+            # Within the gate, so that of many that wait at it, none goes by a look from before the one ahead of it.
+            await run.ledger.attend()
+            is_heard = True
 
     async def _decided(self, changed: trio.Event, ask: Ask) -> None:
         """Wait until something was decided on this run, or this request has expired. Nothing is held meanwhile."""

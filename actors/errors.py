@@ -35,6 +35,18 @@ class WriterFenced(LogError):
         self.actual = actual
 
 
+class GuardLost(ActorError):
+    """Another stream has grown beyond what the writer had read of it. Nothing was written; read it, and judge again.
+
+    Attributes:
+        stream: The other stream.
+    """
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(f"stream {stream} holds more than the writer had read of it")
+        self.stream = stream
+
+
 class LogFull(LogError):
     """The disk or quota is full. Nothing was written; the log goes on working once there is room."""
 

@@ -60,10 +60,27 @@ class MissionLedger:
 
         Cancellation: Cancelled means that neither happened.
         """
+        return await self.record_whole(*self._named(events))
+
+    async def record_unless_asked(self, *events: Event) -> tuple[Event, ...]:
+        """Do as `record` does, unless others have asked of this run what was not seen to yet.
+
+        Raises:
+            GuardLost: They have; neither happened.
+
+        Cancellation: Cancelled means that neither happened.
+        """
+        if self._attentive is None:
+            return await self.record(*events)
+        recorded = await self._attentive.report_unless_asked(*self._named(events))
+        self.hear(recorded)
+        return recorded
+
+    def _named(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         goal = self.conversation.goal
-        if goal:
-            events = tuple(event if event.goal else replace(event, goal=goal) for event in events)
-        return await self.record_whole(*events)
+        return (
+            tuple(event if event.goal else replace(event, goal=goal) for event in events) if goal else events
+        )
 
     async def record_whole(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append as they are, those of several goals among them, and fold them."""

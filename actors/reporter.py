@@ -41,6 +41,20 @@ class AttentiveReporter(Protocol):
         """
         ...
 
+    async def report_unless_asked(self, *events: Event) -> tuple[Event, ...]:
+        """Record events in one append as `report` does, unless others have asked of the run what was not seen to yet.
+
+        That is judged in the append itself: a request either stands on the log after it, or keeps the events off the record.
+        Costs next to nothing over `report`.
+
+        Raises:
+            GuardLost: They have. Nothing was recorded; `attend`, and judge again.
+            LogError: As `report`; likewise RuntimeError.
+
+        Cancellation: Cancelled means that nothing was recorded.
+        """
+        ...
+
 
 @runtime_checkable
 class ShowingReporter(Protocol):

@@ -33,7 +33,9 @@ class Session:
         """Use `open_session`."""
         self._core = core
         self._readers = readers
-        self._reporter: Final = SessionReporter(core.record, core.attend_if_asked, core.live.show)
+        self._reporter: Final = SessionReporter(
+            core.record, core.attend_if_asked, core.live.show, core.inbox.guard
+        )
 
     @property
     def id(self) -> str:

@@ -16,7 +16,7 @@ from affidavit.actors.errors import LogClosed, LogError
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus
 from affidavit.actors.history import history
-from affidavit.actors.logs.port import Log
+from affidavit.actors.logs.port import Guard, Log
 from affidavit.actors.run_state import RunState, terminal_event
 from affidavit.actors.runtime_port import ListeningRuntime, Runtime
 from affidavit.actors.stream import Prepare, Stream
@@ -62,15 +62,20 @@ class SessionRecord:
         return self.failure is None and not self._closed
 
     async def record(
-        self, events: tuple[Event, ...], check: Callable[[], None] = lambda: None
+        self,
+        events: tuple[Event, ...],
+        check: Callable[[], None] = lambda: None,
+        guard: Guard | None = None,
     ) -> tuple[Event, ...]:
         """Record events in one append.
 
         Args:
             events: In order.
             check: Called when it is their turn, knowing that nothing comes between; what it raises keeps them off the record.
+            guard: What they are only right in the light of.
 
         Raises:
+            GuardLost: The guard's stream has grown; the session goes on.
             LogError: They could not be recorded; the session stops. Or it had stopped already, and nothing follows that.
             RunFinished: The terminal event stands.
             RuntimeError: The run was not opened, or is being opened twice.
@@ -82,7 +87,7 @@ class SessionRecord:
             check()
             return self.state.admit(given)
 
-        return await self._append(events, prepare)
+        return await self._append(events, prepare, guard)
 
     async def end(self, phase: Event) -> None:
         """Record the end of the root goal, and the terminal event with it, unless one stands already.
@@ -98,7 +103,9 @@ class SessionRecord:
 
         await self._append((phase,), prepare)
 
-    async def _append(self, events: tuple[Event, ...], prepare: Prepare) -> tuple[Event, ...]:
+    async def _append(
+        self, events: tuple[Event, ...], prepare: Prepare, guard: Guard | None = None
+    ) -> tuple[Event, ...]:
         def prepare_if_going(given: tuple[Event, ...]) -> tuple[Event, ...]:
             if not self.is_live:
                 # A later event without the one that failed, or without ownership of the run, would falsify the record.
@@ -106,7 +113,7 @@ class SessionRecord:
             return prepare(given)
 
         try:
-            return await self.stream.append(*events, prepare=prepare_if_going)
+            return await self.stream.append(*events, prepare=prepare_if_going, guard=guard)
         except LogError as error:
             self.fail(error)
             raise

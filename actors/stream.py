@@ -18,10 +18,10 @@ import trio
 from affidavit.actors.buses.port import Bus, events_subject
 from affidavit.actors.clock import Clock
 from affidavit.actors.codec import record
-from affidavit.actors.errors import WriterFenced
+from affidavit.actors.errors import GuardLost, WriterFenced
 from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.gate import Gate
-from affidavit.actors.logs.port import Entry, Log
+from affidavit.actors.logs.port import Entry, Guard, Log
 from affidavit.actors.readers import Readers
 from affidavit.actors.subscription import Subscription
 from affidavit.actors.tail import Tail
@@ -100,19 +100,23 @@ class Stream:
         """Return an event as `scrub_with` would have it recorded now."""
         return self._scrub(event) if self._scrub else event
 
-    async def append(self, *events: Event, prepare: Prepare | None = None) -> tuple[Event, ...]:
+    async def append(
+        self, *events: Event, prepare: Prepare | None = None, guard: Guard | None = None
+    ) -> tuple[Event, ...]:
         """Record events in one append, all or none.
 
         Args:
             events: In order; their seq, time and actor are assigned here.
             prepare: Called with the events when it is this append's turn, to add to them or refuse by raising, knowing that no
                 other append comes between.
+            guard: What the events are only right in the light of.
 
         Returns:
             The events as readers will see them; empty if `prepare` left none.
 
         Raises:
             WriterFenced: Another writer has the stream. Nothing was written.
+            GuardLost: The guard's stream has grown. Nothing was written, and the stream goes on.
             LogError: As the log's `append`.
 
         Cancellation: Cancelled means that nothing was appended.
@@ -124,9 +128,9 @@ class Stream:
                 await trio.lowlevel.checkpoint()
                 return ()
             committed = self._encode(events)
-            outcome = (await self._log.append([self._entry(committed)]))[0]
+            outcome = (await self._log.append([self._entry(committed, guard)]))[0]
             if isinstance(outcome, WriterFenced):
-                raise outcome
+                raise outcome if outcome.stream == self._id else GuardLost(outcome.stream)
             self._tip = outcome
             self._tell(committed)
             return committed.events
@@ -141,7 +145,7 @@ class Stream:
             recorded.append(seen)
         return Committed(self._id, tuple(recorded), tuple(rows))
 
-    def _entry(self, committed: Committed) -> Entry:
+    def _entry(self, committed: Committed, guard: Guard | None) -> Entry:
         terminal_seq = sealed_size = None
         for event in committed.events:
             if event.kind in TERMINAL_KINDS:
@@ -151,7 +155,7 @@ class Stream:
             elif event.kind == Kind.RECORD_SEALED:
                 size = event.detail.get("size")
                 sealed_size = size if isinstance(size, int) else None
-        return Entry(self._id, self._tip, committed.rows, terminal_seq, sealed_size)
+        return Entry(self._id, self._tip, committed.rows, terminal_seq, sealed_size, guard)
 
     def _tell(self, committed: Committed) -> None:
         for observer in self._observers:

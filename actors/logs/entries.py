@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from affidavit.actors.logs.port import Entry
+from affidavit.actors.logs.port import Entry, Guard
 
 MAX_SEQ: Final = 2**62
 MAX_ROW_BYTES: Final = 2**29
@@ -46,9 +46,18 @@ def _check(entry: Entry) -> None:
                 f"a row of stream {entry.stream} has {len(row)} bytes, more than {MAX_ROW_BYTES}"
             )
     last = entry.expected_seq + len(entry.rows)
+    if entry.guard is not None:
+        _check_guard(entry.guard)
     for name, value in (("terminal_seq", entry.terminal_seq), ("sealed_size", entry.sealed_size)):
         if value is not None and not 0 <= value <= last:
             raise ValueError(f"{name} of stream {entry.stream} is {value}, outside 0..{last}")
+
+
+def _check_guard(guard: Guard) -> None:
+    if not is_storable_name(guard.stream):
+        raise ValueError(f"a guarding stream needs a name of valid Unicode, not {guard.stream!r}")
+    if not 0 <= guard.seq <= MAX_SEQ:
+        raise ValueError(f"what was read of stream {guard.stream} ends at {guard.seq}, not a position")
 
 
 def is_storable_name(text: str) -> bool:

@@ -48,6 +48,11 @@ class MemoryLog:
         tip = len(stream.rows)
         if entry.expected_seq != tip:
             return WriterFenced(entry.stream, entry.expected_seq, tip)
+        guard = entry.guard
+        if guard is not None and guard.stream in self._streams:
+            grown = len(self._streams[guard.stream].rows)
+            if grown > guard.seq:
+                return WriterFenced(guard.stream, guard.seq, grown)
         self._streams[entry.stream] = stream
         stream.rows.extend(entry.rows)
         self._version += 1

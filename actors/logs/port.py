@@ -30,6 +30,19 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Guard:
+    """How far a writer has read a stream that is not its own, where what it appends is only right in that light.
+
+    Attributes:
+        stream: The other stream.
+        seq: The seq of the last event that was read of it; 0 for none.
+    """
+
+    stream: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """What one append adds to one stream, all or nothing.
 
@@ -40,6 +53,7 @@ class Entry:
         terminal_seq: New value of the stream's index column: the seq of its terminal event, 0 when the run was re-opened,
             None to leave it as it is.
         sealed_size: New value of the index column for the size of the last seal; None leaves it.
+        guard: What the writer has read of another stream; the entry is applied only if that has not grown since.
     """
 
     stream: str
@@ -47,6 +61,7 @@ class Entry:
     rows: tuple[bytes, ...]
     terminal_seq: int | None = None
     sealed_size: int | None = None
+    guard: Guard | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +140,8 @@ class Log(LogReader, Protocol):
             entries: At most one per stream.
 
         Returns:
-            For each entry its new tip, or the `WriterFenced` (returned, not raised) if its compare was lost. A lost compare
-            fails that entry alone.
+            For each entry its new tip, or the `WriterFenced` (returned, not raised) if its compare was lost, or its guard,
+            whose stream it then names. A lost compare fails that entry alone.
 
         Raises:
             LogFull: No room. Nothing of this append was written.

@@ -22,7 +22,7 @@ _ROW: Final = "INSERT INTO rows (stream, seq, data) VALUES (?, ?, ?)"
 
 
 def move_index(connection: sqlite3.Connection, entry: Entry) -> int | WriterFenced:
-    """Write an entry's index row if its stream is at `expected_seq`, else nothing.
+    """Write an entry's index row if its stream is at `expected_seq` and its guard holds, else nothing.
 
     Earlier entries of the same transaction count: the compare is against what they have made of the stream.
 
@@ -32,17 +32,31 @@ def move_index(connection: sqlite3.Connection, entry: Entry) -> int | WriterFenc
     Raises:
         sqlite3.Error: The whole transaction must be rolled back.
     """
+    guard = entry.guard
+    if guard is not None:
+        grown = _tip(connection, guard.stream)
+        if grown > guard.seq:
+            return _lost(connection, entry) or WriterFenced(guard.stream, guard.seq, grown)
     tip = entry.expected_seq + len(entry.rows)
     moved = connection.execute(
         _MOVE, (tip, entry.terminal_seq, entry.sealed_size, entry.stream, entry.expected_seq)
     ).rowcount
     if not moved:
-        found = connection.execute(_TIP, (entry.stream,)).fetchone()
-        actual = 0 if found is None else int(found[0])
-        if actual != entry.expected_seq:
-            return WriterFenced(entry.stream, entry.expected_seq, actual)
+        lost = _lost(connection, entry)
+        if lost is not None:
+            return lost
         connection.execute(_MAKE, (entry.stream, tip, entry.terminal_seq or 0, entry.sealed_size or 0))
     return tip
+
+
+def _lost(connection: sqlite3.Connection, entry: Entry) -> WriterFenced | None:
+    actual = _tip(connection, entry.stream)
+    return None if actual == entry.expected_seq else WriterFenced(entry.stream, entry.expected_seq, actual)
+
+
+def _tip(connection: sqlite3.Connection, stream: str) -> int:
+    found = connection.execute(_TIP, (stream,)).fetchone()
+    return 0 if found is None else int(found[0])
 
 
 def insert_rows(connection: sqlite3.Connection, entries: Iterable[Entry]) -> None:

@@ -76,7 +76,7 @@ async def test_parked_at_any_moment_a_run_can_be_resumed(autojump_clock: trio.te
         assert Counter(effects)["pay"] == 1 or run.results[0].startswith("interrupted")
         assert Counter(effects)["pay"] <= 1
         moment += 1
-    assert moment > 20
+    assert moment > 15
 
 
 async def test_cancelled_at_any_moment_a_run_owes_no_answer(autojump_clock: trio.testing.MockClock) -> None:
@@ -92,7 +92,7 @@ async def test_cancelled_at_any_moment_a_run_owes_no_answer(autojump_clock: trio
             end = run.of(Kind.STALLED)[0]
             assert (end.principal, end.err, end.error_class) == ("ann", "enough", FaultClass.CANCELLED)
         moment += 1
-    assert moment > 20
+    assert moment > 15
 
 
 async def _cancelled_at(moment: int) -> Ended:

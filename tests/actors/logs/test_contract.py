@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from affidavit.actors.errors import RunOwned, WriterFenced
-from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Log, Row, StreamInfo
+from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Guard, Log, Row, StreamInfo
 from tests.actors.logs.adapters import ADAPTERS
 
 
@@ -84,6 +84,38 @@ async def test_a_lost_compare_fails_that_entry_alone(log: Log) -> None:
     assert await contents(log, "c") == rows("y", "z")
 
 
+async def test_a_guard_keeps_an_entry_off_while_its_stream_holds_more_than_was_read(log: Log) -> None:
+    """The lost guard comes back as WriterFenced of its stream, and writes nothing; read so far, the entry is applied."""
+    await log.append([Entry("inbox", 0, rows("asked"))])
+    (lost,) = await log.append([Entry("a", 0, rows("no"), terminal_seq=1, guard=Guard("inbox", 0))])
+    assert isinstance(lost, WriterFenced)
+    assert (lost.stream, lost.expected, lost.actual) == ("inbox", 0, 1)
+    assert await log.info("a") is None
+    assert await log.append([Entry("a", 0, rows("x"), guard=Guard("inbox", 1))]) == (1,)
+    assert await log.append([Entry("a", 1, rows("y"), guard=Guard("unknown", 0))]) == (2,)
+    assert await contents(log, "a") == rows("x", "y")
+
+
+async def test_a_guard_counts_what_stands_ahead_in_the_same_append(log: Log) -> None:
+    """Entries are applied in order; what comes behind is not asked about."""
+    first, lost = await log.append(
+        [Entry("inbox", 0, rows("asked")), Entry("a", 0, rows("no"), guard=Guard("inbox", 0))]
+    )
+    assert first == 1
+    assert isinstance(lost, WriterFenced)
+    assert lost.stream == "inbox"
+    entries = [Entry("a", 0, rows("x"), guard=Guard("inbox", 1)), Entry("inbox", 1, rows("asked again"))]
+    assert await log.append(entries) == (1, 2)
+
+
+async def test_whoever_lost_its_stream_is_told_so_whatever_its_guard_says(log: Log) -> None:
+    """Of both compares the writer's own is the graver."""
+    await log.append([Entry("inbox", 0, rows("asked")), Entry("a", 0, rows("x"))])
+    (lost,) = await log.append([Entry("a", 0, rows("no"), guard=Guard("inbox", 0))])
+    assert isinstance(lost, WriterFenced)
+    assert (lost.stream, lost.expected, lost.actual) == ("a", 0, 1)
+
+
 async def test_an_append_of_nothing_returns_nothing(log: Log) -> None:
     """No entries, no results, no stream."""
     assert await log.append([]) == ()
@@ -100,6 +132,8 @@ async def test_an_append_of_nothing_returns_nothing(log: Log) -> None:
         pytest.param([Entry("a", -1, (b"x",))], ValueError, id="negative-expected-seq"),
         pytest.param([Entry("a", 0, (b"x",), terminal_seq=2)], ValueError, id="terminal-beyond-the-end"),
         pytest.param([Entry("a", 0, (b"x",), sealed_size=-1)], ValueError, id="negative-sealed-size"),
+        pytest.param([Entry("a", 0, (b"x",), guard=Guard("", 0))], ValueError, id="guard-without-a-name"),
+        pytest.param([Entry("a", 0, (b"x",), guard=Guard("b", -1))], ValueError, id="guard-before-the-first"),
         pytest.param([Entry("a", 0, (cast("bytes", "text"),))], TypeError, id="row-is-no-bytes"),
     ],
 )

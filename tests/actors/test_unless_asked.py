@@ -1,0 +1,127 @@
+"""No admission follows a request that it was not judged by: the append itself says that nobody has asked for anything (G7)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+import trio.testing
+from trio.testing import MockClock
+
+from affidavit.actors.buses.memory import MemoryBus
+from affidavit.actors.clock import SystemClock
+from affidavit.actors.codec import decode
+from affidavit.actors.errors import GuardLost, LogLocked, Stalled, WriterFenced
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.history import history
+from affidavit.actors.host import open_host
+from affidavit.actors.inbox import brake_event, post, request_event
+from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.logs.port import Entry, Log
+from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.reporter import AttentiveReporter
+from affidavit.actors.session import open_session
+from affidavit.actors.session_handle import Session
+from affidavit.actors.toolbox.registry import Toolbox
+from tests.actors.fakes import Fault, FaultLog
+from tests.actors.mission_kit import DONE, GOAL, RUN, SIGNER, FakeTool, calls, replies, verified
+from tests.actors.runtimes import FakeRuntime
+
+
+class RacedLog(FaultLog):
+    """A log on which somebody pulls the brake in the very moment in which the admission of a tool comes to be appended."""
+
+    def __init__(self, tool: str) -> None:
+        self.inner = MemoryLog()
+        super().__init__(self.inner)
+        self.is_raced = False
+        self._tool = tool
+
+    async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
+        """Append, after a request of somebody else if it is that admission."""
+        if not self.is_raced and any(map(self._admits, entries)):
+            self.is_raced = True
+            await post(
+                self.inner, RUN, brake_event(engage=True, principal="ada", reason="stop it"), SystemClock()
+            )
+        return await super().append(entries)
+
+    def _admits(self, entry: Entry) -> bool:
+        events = [decode(row) for row in entry.rows]
+        return any(event.kind == Kind.ACTION_ADMITTED and event.action == self._tool for event in events)
+
+
+def of(events: Sequence[Event], kind: str, action: str) -> list[Event]:
+    """The events of a kind about an action."""
+    return [event for event in events if event.kind == kind and event.action == action]
+
+
+async def test_g7_a_brake_that_comes_between_the_judgement_and_the_append_stops_the_action(
+    autojump_clock: MockClock,
+) -> None:
+    """The admission does not reach the record, nothing runs, and the refusal names the brake that came first."""
+    log, tool = RacedLog("pay"), FakeTool("pay")
+    config = MissionConfig(replies(calls("pay"), DONE), Toolbox([tool]))
+    async with open_host(log, signer=SIGNER) as host:
+        run = await host.submit(GOAL, config, id=RUN)
+        with pytest.raises(Stalled):
+            await run.session.wait()
+        await run.closed()
+    events = await history(log, RUN)
+    assert log.is_raced
+    assert tool.runs == 0
+    assert of(events, Kind.ACTION_ADMITTED, "pay") == []
+    (refused,) = of(events, Kind.ACTION_REJECTED, "pay")
+    assert refused.error_code == "brake"
+    (braked,) = [event for event in events if event.kind == Kind.BRAKE_ENGAGED]
+    assert braked.seq < refused.seq
+    await verified(log.inner)
+
+
+@asynccontextmanager
+async def going(log: Log) -> AsyncIterator[tuple[Session, AttentiveReporter]]:
+    """A session that drives a goal, and its reporter; it is parked at the end."""
+    with trio.CancelScope() as scope:
+        async with open_session(log, MemoryBus(), id=RUN) as session:
+            await session.submit(FakeRuntime(), GOAL)
+            # What it looks at by itself once it begins is done by now.
+            await trio.testing.wait_all_tasks_blocked()
+            assert isinstance(session.reporter, AttentiveReporter)
+            yield session, session.reporter
+            scope.cancel()
+            await trio.lowlevel.checkpoint()
+
+
+async def test_a_request_that_was_read_and_not_answered_keeps_an_admission_off() -> None:
+    """What was read of the inbox counts only once it is seen to; then the same is recorded."""
+    inner = MemoryLog()
+    log = FaultLog(inner)
+    admission = Event(Kind.ACTION_ADMITTED, action="pay", call=1)
+    async with going(log) as (session, reporter):
+        await post(inner, RUN, request_event(Kind.REQUEST_SEAL, principal="ada", reason=""), SystemClock())
+        with pytest.raises(GuardLost):
+            await reporter.report_unless_asked(admission)
+        # Refused, since there is no sealer; and the answer cannot be written.
+        log.fail_next(Fault.LOCKED)
+        with pytest.raises(LogLocked):
+            await session.attend()
+        before = log.appends
+        with pytest.raises(GuardLost):
+            await reporter.report_unless_asked(admission)
+        assert log.appends == before
+        await reporter.attend()
+        # The answer is the owner's own, and is read like everything else.
+        await reporter.attend()
+        (recorded,) = await reporter.report_unless_asked(admission)
+    assert [event.seq for event in await history(log, RUN) if event.kind == Kind.ACTION_ADMITTED] == [
+        recorded.seq
+    ]
+
+
+async def test_nobody_but_the_session_reports_its_own_kinds_this_way_either() -> None:
+    """What a driver may not report it may not report by this door."""
+    async with going(MemoryLog()) as (_, reporter):
+        with pytest.raises(ValueError, match="written by the session alone"):
+            await reporter.report_unless_asked(Event(Kind.BRAKE_RELEASED, principal="ada"))
