@@ -6,6 +6,7 @@ from affidavit.actors.events import Event
 from affidavit.actors.host import open_host
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.tools.place import Place
+from affidavit.tools.progress import open_bar
 from affidavit.tools.signing import ask_for_key
 
 
@@ -23,5 +24,7 @@ async def seal_run(place: Place, run_id: str) -> Event:
         AffidavitError: Another process drives the run, the key cannot be had, or the record does not verify.
     """
     key = ask_for_key(place)
-    async with open_sqlite_log(place.runs, create=False) as log, open_host(log, signer=key.open()) as host:
-        return await host.seal(run_id)
+    signer = key.open()
+    with open_bar("sealing"):
+        async with open_sqlite_log(place.runs, create=False) as log, open_host(log, signer=signer) as host:
+            return await host.seal(run_id)

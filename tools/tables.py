@@ -10,10 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from affidavit.tools._verify_report import plain
 from affidavit.tools.cells import columns, cut_cells
 from affidavit.tools.terminal import Style, Tone
@@ -128,6 +124,11 @@ def _rich_text(
     kept: Sequence[int],
     rows: Sequence[Sequence[Cell]],
 ) -> str:
+    # Imported here since it is slow to import, and a table in a pipe does not need it.
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
     for at in kept:
         head = heads[at]
@@ -140,21 +141,13 @@ def _rich_text(
         )
     for row in rows:
         table.add_row(*(Text(row[at].text, style=_LOOKS[row[at].tone]) for at in kept))
-    return _printed(style, table)
-
-
-def _printed(style: Style, table: Table) -> str:
     out = io.StringIO()
-    console = Console(
+    Console(
         file=out,
         width=style.width,
         force_terminal=style.colour,
         color_system="standard" if style.colour else None,
         no_color=not style.colour,
         legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    console.print(table)
+    ).print(table)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())

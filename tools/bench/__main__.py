@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from affidavit.tools.bench.figures import Figures, as_json, as_table
+from affidavit.tools.progress import open_bar
 
 # By name, so that a bench imports what it needs only when it is asked for.
 BENCHES: Final = {
@@ -39,8 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--events", type=int, default=None, help="how many events a round handles")
     words = parser.parse_args(arguments)
     found = Figures()
-    for name in BENCHES if ALL in words.names else dict.fromkeys(words.names):
-        found.add(importlib.import_module(BENCHES[name]).run(words.events))
+    names = list(BENCHES if ALL in words.names else dict.fromkeys(words.names))
+    # A bar that moved by itself would be measured along with the rest.
+    with open_bar("measuring", still=True) as tell:
+        for done, name in enumerate(names):
+            if tell is not None:
+                tell(done, len(names))
+            found.add(importlib.import_module(BENCHES[name]).run(words.events))
     print(as_json(found) if words.json else as_table(found))
     return 0
 

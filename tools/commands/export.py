@@ -10,7 +10,7 @@ from affidavit.tools.errors import CONVERGED
 from affidavit.tools.handover import record_name
 from affidavit.tools.options import Force, Out, RunId, Store
 from affidavit.tools.place import place_of
-from affidavit.tools.store_progress import open_bar
+from affidavit.tools.progress import open_bar
 
 
 async def export(run_id: RunId, /, *, out: Out = None, force: Force = False, store: Store = None) -> int:

@@ -16,7 +16,7 @@ from affidavit.tools.errors import CONVERGED, STALLED
 from affidavit.tools.options import AsJson, Store
 from affidavit.tools.output import Output
 from affidavit.tools.place import place_of
-from affidavit.tools.store_progress import open_bar
+from affidavit.tools.progress import open_bar
 
 DAMAGED: Final = STALLED
 

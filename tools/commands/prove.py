@@ -15,7 +15,7 @@ from affidavit.tools.errors import CONVERGED, UsageError
 from affidavit.tools.handover import extension_name, proof_name
 from affidavit.tools.options import Force, Out, RunId, Store
 from affidavit.tools.place import place_of
-from affidavit.tools.store_progress import open_bar
+from affidavit.tools.progress import open_bar
 
 
 async def prove(

@@ -21,7 +21,7 @@ from affidavit.tools.errors import CONVERGED, UsageError
 from affidavit.tools.options import Store
 from affidavit.tools.output import Output
 from affidavit.tools.place import place_of
-from affidavit.tools.store_progress import open_bar
+from affidavit.tools.progress import open_bar
 
 store = App(
     name="store",
@@ -57,9 +57,9 @@ async def backup(file: Target, /, *, store: Store = None) -> int:
       affidavit store backup /media/usb/runs-monday.sqlite
     """
     source = place_of(store).runs
-    with open_bar("copying") as bar:
+    with open_bar("copying, then checking") as bar:
         async with open_backup(source, file, bar) as copy, open_inspector(copy) as inspector:
-            report = await check_store(inspector)
+            report = await check_store(inspector, bar)
             if report.findings:
                 raise UsageError(
                     f"the store {source} is damaged, so no backup was made of it; `affidavit fsck` tells what is wrong"
@@ -92,8 +92,9 @@ async def copy(*ids: Ids, to: To, store: Store = None) -> int:
         for run in runs:
             if is_owned(resolve(source), run):
                 raise RunOwned(run)
-        async with open_sqlite_log(target) as log:
-            copied = await copy_streams(reader, log, runs)
+        with open_bar("copying"):
+            async with open_sqlite_log(target) as log:
+                copied = await copy_streams(reader, log, runs)
     output = Output()
     for each in copied:
         await output.line(f"{each.stream}: {each.events:,} events, {each.sealed:,} of them sealed")
