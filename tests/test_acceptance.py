@@ -1,4 +1,4 @@
-"""Where each acceptance scenario of the stream is held: the table from S1-S12 to tests, and the check that it is true.
+"""Where each acceptance scenario is held: the table from S1-S12, G1-G9 and E1-E2 to tests, and the check that it is true.
 
 The scenarios themselves are published beside the repository. Many more tests name them; these are the ones to read first.
 """
@@ -94,13 +94,88 @@ HELD_BY: Final = {
         ("tests/actors/test_stream.py", "test_a_clock_that_jumps_changes_no_order"),
         ("tests/machines/test_stream_machine.py", "StreamMachine"),
     ),
+    "G1": (
+        ("tests/actors/test_dispatch.py", "test_g1_the_admission_is_durable_before_the_work_begins"),
+        (
+            "tests/actors/test_dispatch.py",
+            "test_g1_when_the_admission_cannot_be_recorded_the_work_does_not_begin",
+        ),
+        ("tests/machines/test_waist_machine.py", "WaistMachine"),
+    ),
+    "G2": (
+        (
+            "tests/actors/test_policy_runs.py",
+            "test_g2_refused_hidden_and_unknown_tools_each_leave_a_rejection_with_its_fault_class",
+        ),
+    ),
+    "G3": (
+        (
+            "tests/actors/test_approval_waits.py",
+            "test_g3_an_approval_names_the_person_and_lets_the_call_run_once",
+        ),
+        ("tests/actors/test_approval_waits.py", "test_g3_arguments_changed_after_approval_are_refused"),
+        ("tests/crash/test_kill_waiting.py", "test_g3_killed_while_it_asks"),
+    ),
+    "G4": (
+        ("tests/actors/test_governed_run.py", "test_g4_what_was_done_is_not_done_again"),
+        (
+            "tests/actors/test_fanout_stops.py",
+            "test_g4_cut_at_any_append_a_fan_out_is_taken_up_again_and_nothing_done_is_done_twice",
+        ),
+        ("tests/crash/test_kill_fanout.py", "test_killed_around_any_append_of_a_fan_out_the_run_resumes"),
+    ),
+    "G5": (
+        ("tests/actors/test_fanout.py", "test_g5_a_child_never_has_a_tool_that_its_parent_has_not"),
+        ("tests/actors/test_fanout.py", "test_g5_children_share_one_budget_of_steps"),
+        (
+            "tests/machines/test_fanout_machine.py",
+            "test_whatever_comes_between_a_fan_out_pays_at_most_once_and_ends_well_formed",
+        ),
+    ),
+    "G6": (
+        (
+            "tests/actors/test_fanout_stops.py",
+            "test_g6_a_cancelled_run_closes_its_children_below_first_and_every_open_call",
+        ),
+        ("tests/crash/test_kill_fanout.py", "test_killed_around_any_append_of_a_fan_out_the_run_resumes"),
+    ),
+    "G7": (
+        (
+            "tests/actors/test_brake.py",
+            "test_g7_the_action_under_way_ends_and_everything_after_it_is_refused",
+        ),
+        ("tests/tools/commands/test_brake.py", "test_g7_a_run_of_another_process_is_braked_while_it_works"),
+    ),
+    "G8": (
+        ("tests/actors/netguard/test_tricks.py", "test_a_trick_reaches_nobody_and_stands_on_the_record"),
+        ("tests/actors/netguard/test_tricks.py", "test_a_name_that_changes_its_answer_is_looked_up_once"),
+    ),
+    "G9": (
+        ("tests/actors/test_mission_hostile.py", "test_any_reply_and_any_result_leave_a_sound_record"),
+        ("tests/actors/test_mission_hostile.py", "test_a_thread_that_ignores_its_limit_is_left_behind"),
+    ),
+    "E1": (
+        (
+            "tests/machines/test_cancel_anywhere.py",
+            "test_cancelled_at_any_step_nothing_is_left_and_what_stands_is_sealed",
+        ),
+        ("tests/actors/test_session_close.py", "test_the_callers_own_exception_leaves_as_itself"),
+    ),
+    "E2": (
+        (
+            "tests/actors/test_host.py",
+            "test_a_failing_session_takes_no_other_down_and_the_host_hears_of_it",
+        ),
+        ("tests/actors/test_fanout.py", "test_a_crash_of_one_child_takes_no_other_down"),
+    ),
 }
 
 
-def test_the_table_has_every_scenario_of_the_stream() -> None:
+def test_the_table_has_every_scenario_of_the_stream_and_of_governance() -> None:
     """No more and no fewer than the published list."""
     text = (shared_dir("ACCEPTANCE.md")).read_text(encoding="utf-8")
-    assert re.findall(r"(?m)^(S\d+) ", text) == list(HELD_BY)
+    published = re.findall(r"(?m)^([SG]\d+) ", text)
+    assert published == [scenario for scenario in HELD_BY if scenario[0] in "SG"]
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -65,17 +63,6 @@ def victims() -> Iterator[Victims]:
     program = Victims()
     yield program
     program.close()
-
-
-@pytest.fixture
-def memory_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: a kill, unlike a power cut, leaves what was written, synced or not."""
-    shared = Path("/dev/shm")
-    if not os.access(shared, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=shared) as folder:
-        yield Path(folder)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The guard against the whole table of addresses and tricks, over every way out, with real listeners on this machine."""
+"""The guard against the whole table of addresses and tricks, over every way out, with real listeners on this machine (G8)."""
 
 from __future__ import annotations
 
