@@ -18,11 +18,9 @@ from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from tests.actors.mission_kit import RUN, check_record
 from tests.actors.models.dialects import ANTHROPIC
 from tests.actors.models.test_anthropic import SIGNATURE, stream, thinking_turn
-from tests.crash.test_kill import KILLED, Victims, memory_disk
+from tests.crash.test_kill import KILLED, Victims
 from tests.crash.victim import Order
 from tests.loopback import serving
-
-__all__ = ["memory_disk"]
 
 # The arguments do not survive being read and written again.
 THINKS = stream(*thinking_turn('{"n": 1.10, "path": "\\u00fc"}'))

@@ -13,11 +13,9 @@ from affidavit.actors.history import history
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.crypto import VerifiedRecord
 from tests.actors.mission_kit import RUN, check_record, verified
-from tests.crash.test_kill import KILLED, Victims, lines, memory_disk
+from tests.crash.test_kill import KILLED, Victims, lines
 from tests.crash.victim import Order
 from tests.crash.waiting_victim import APPROVE, DRIVE
-
-__all__ = ["memory_disk"]
 
 # Appends from the first event to the request, and from the decision to the sealed end; more than there are changes nothing.
 ASKING, GOING_ON = range(1, 8), range(1, 10)
