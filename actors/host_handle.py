@@ -19,7 +19,8 @@ from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.logs.port import Log
 from affidavit.actors.mission_config import MissionConfig
-from affidavit.actors.runtime import GoalRuntime, MissionExecutor, open_runtime
+from affidavit.actors.runtime import MissionExecutor, open_runtime
+from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.session import Session, open_session
 from affidavit.actors.timer import Timer
@@ -49,7 +50,9 @@ class Run:
         await self.ended.wait()
 
 
-Begin = Callable[[Session, GoalRuntime], Awaitable[object]]
+Begin = Callable[[Session, Runtime], Awaitable[object]]
+# Opens a runtime of the program's own, for one run and for as long as that is driven here.
+OpenRuntime = Callable[[], AbstractAsyncContextManager[Runtime]]
 
 
 @final
@@ -77,12 +80,14 @@ class Host:
         # In the order in which they began; of those that have ended only the last `KEPT_RUNS` are kept.
         self._runs: dict[str, Run] = {}
 
-    async def submit(self, spec: GoalSpec, config: MissionConfig, *, id: str | None = None) -> Run:
+    async def submit(
+        self, spec: GoalSpec, config: MissionConfig | OpenRuntime, *, id: str | None = None
+    ) -> Run:
         """Start a new run and return once its session.started is durable and its goal is being driven.
 
         Args:
             spec: The goal.
-            config: Model, tools and limits.
+            config: Model, tools and limits; or what opens a runtime of the program's own, which then drives the run.
             id: The run's id; a fresh UUIDv7 by default.
 
         Raises:
@@ -93,18 +98,21 @@ class Host:
         """
         run_id = check_run_id(id) if id is not None else new_run_id(self._clock.now_ns())
 
-        async def begin(session: Session, runtime: GoalRuntime) -> None:
+        async def begin(session: Session, runtime: Runtime) -> None:
             await session.submit(runtime, spec)
 
         return await self._start(run_id, config, begin, accept_changes=False)
 
-    async def resume(self, run_id: str, config: MissionConfig, *, accept_changes: bool = False) -> Run:
+    async def resume(
+        self, run_id: str, config: MissionConfig | OpenRuntime, *, accept_changes: bool = False
+    ) -> Run:
         """Take over a run that nobody drives and continue it from what its log says. A finished run is only sealed.
 
         Args:
             run_id: The run's whole id.
-            config: Model, tools and limits.
-            accept_changes: Whether it may go on with a model, tools or policy other than it started with.
+            config: As for `submit`.
+            accept_changes: Whether it may go on with a model, tools or policy other than it started with. A runtime of the
+                program's own judges that by itself.
 
         Raises:
             UnknownRun: There is no such run.
@@ -114,7 +122,7 @@ class Host:
         """
         await self._require(run_id)
 
-        async def begin(session: Session, runtime: GoalRuntime) -> None:
+        async def begin(session: Session, runtime: Runtime) -> None:
             await session.resume(runtime, GoalKey(run_id))
 
         return await self._start(run_id, config, begin, accept_changes=accept_changes)
@@ -268,7 +276,17 @@ class Host:
             self.log, self.bus, id=run_id, clock=self._clock, sealer=self._sealer, timer=self._timer
         )
 
-    async def _start(self, run_id: str, config: MissionConfig, begin: Begin, *, accept_changes: bool) -> Run:
+    def _runtime(
+        self, session: Session, config: MissionConfig | OpenRuntime, *, accept_changes: bool
+    ) -> AbstractAsyncContextManager[Runtime]:
+        if not isinstance(config, MissionConfig):
+            return config()
+        executor = MissionExecutor(config, observer=session.reporter)
+        return open_runtime(executor, self.log, accept_changes=accept_changes)
+
+    async def _start(
+        self, run_id: str, config: MissionConfig | OpenRuntime, begin: Begin, *, accept_changes: bool
+    ) -> Run:
         drive = partial(self._drive, run_id, config, begin, accept_changes=accept_changes)
         run: Run = await self._nursery.start(drive, name=f"run {run_id}")
         return run
@@ -276,7 +294,7 @@ class Host:
     async def _drive(  # noqa: ASYNC114  # started in this nursery alone, below
         self,
         run_id: str,
-        config: MissionConfig,
+        config: MissionConfig | OpenRuntime,
         begin: Begin,
         *,
         accept_changes: bool,
@@ -286,11 +304,8 @@ class Host:
         try:
             async with AsyncExitStack() as stack:
                 session = await stack.enter_async_context(self._session(run_id))
-                executor = MissionExecutor(config, observer=session.reporter)
-                runtime = await stack.enter_async_context(
-                    open_runtime(executor, self.log, accept_changes=accept_changes)
-                )
-                await begin(session, runtime)
+                opening = self._runtime(session, config, accept_changes=accept_changes)
+                await begin(session, await stack.enter_async_context(opening))
                 run = Run(session)
                 self._remember(run)
                 task_status.started(run)
