@@ -156,7 +156,8 @@ class ModelStep:
         """Return what the model is shown, `more` behind the rest, and how many of its earlier turns are not."""
         model, spec = self._config.model, self._spec
         offered = self._config.toolbox.specs(self._grant.tools) if model.supports_tools else ()
-        request = ModelRequest(spec.system, (), offered, spec.max_output_tokens)
+        scrub = self._config.secrets.scrub
+        request = ModelRequest(spec.system, (), offered, spec.max_output_tokens, scrub=scrub)
         view = view_of((*self._ledger.conversation.messages, *more), room_for(model, request))
         return replace(request, messages=view.messages), view.left_out
 

@@ -99,7 +99,7 @@ class AnthropicModel:
         headers = {"anthropic-version": VERSION, **self._endpoint.key_headers}
         # The address is given without a version by some, and with it by others.
         path = "/messages" if self._endpoint.base_url.endswith("/v1") else "/v1/messages"
-        call = Call(self._endpoint, self._model, path, headers, self._body(request))
+        call = Call(self._endpoint, self._model, path, headers, self._body(request), request.scrub)
         return await exchange(self._client, call, MessagesAssembly(request.on_delta), self._limits)
 
     def _body(self, request: ModelRequest) -> bytes:

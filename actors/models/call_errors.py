@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -22,6 +23,17 @@ MAX_QUOTED: Final = 200
 # Without a name in the standard library: the vendor's own word for being overloaded.
 _OVERLOADED_STATUS: Final = 529
 _BUSY_STATUSES: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY})
+
+
+Scrub = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """An error as the endpoint sent it, and what takes secrets out of its words."""
+
+    error: object
+    scrub: Scrub
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,12 @@ _TOO_LONG_WORDS: Final = re.compile(
 
 
 def refused(
-    endpoint: Endpoint, model: str, status: int, body: bytes, headers: httpx2.Headers | None = None
+    endpoint: Endpoint,
+    model: str,
+    status: int,
+    body: bytes,
+    headers: httpx2.Headers | None = None,
+    scrub: Scrub = str,
 ) -> ModelError:
     """Return the error for a reply that is no success.
 
@@ -94,28 +111,30 @@ def refused(
         status: The HTTP status.
         body: The beginning of the reply.
         headers: The reply's headers, which may say when to ask again.
+        scrub: Takes secrets out of the endpoint's words, before they are shortened.
     """
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError):
         parsed = None
     error = parsed.get("error", parsed) if isinstance(parsed, dict) else parsed
-    return _classified(endpoint, model, status, error, headers)
+    return _classified(endpoint, model, status, _Said(error, scrub), headers)
 
 
-def reported(endpoint: Endpoint, model: str, error: object) -> ModelError:
+def reported(endpoint: Endpoint, model: str, error: object, scrub: Scrub = str) -> ModelError:
     """Return the error for a failure that was reported in the middle of a stream."""
+    said = _Said(error, scrub)
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and code >= HTTPStatus.BAD_REQUEST:
-        return _classified(endpoint, model, code, error)
+        return _classified(endpoint, model, code, said)
     codes = _codes(error)
     status = next((_STATUS_OF_TYPE[each] for each in sorted(codes & _STATUS_OF_TYPE.keys())), None)
     if status is None and codes & _BY_CODE.keys():
         status = HTTPStatus.BAD_REQUEST
     if status is not None:
-        return _classified(endpoint, model, status, error)
+        return _classified(endpoint, model, status, said)
     return ModelError(
-        f"{endpoint.where} broke off its answer{_quoted(endpoint, error)}",
+        f"{endpoint.where} broke off its answer{_quoted(endpoint, said)}",
         fault="transient",
         code="broken_off",
     )
@@ -150,18 +169,18 @@ def ended_early(endpoint: Endpoint) -> ModelError:
 
 
 def _classified(
-    endpoint: Endpoint, model: str, status: int, error: object, headers: httpx2.Headers | None = None
+    endpoint: Endpoint, model: str, status: int, said: _Said, headers: httpx2.Headers | None = None
 ) -> ModelError:
-    verdict = _verdict(status, _codes(error), error)
+    verdict = _verdict(status, _codes(said.error), said.error)
     if verdict is _UNAUTHORIZED and not endpoint.key:
         verdict = _KEYLESS
     vendor = endpoint.vendor
     words = verdict.words.format(
         model=repr(model), key=vendor.key_variable, url=vendor.url_variable, format=vendor.format
     )
-    said = _quoted(endpoint, error) if verdict.quoted else ""
+    quoted = _quoted(endpoint, said) if verdict.quoted else ""
     return ModelError(
-        f"{endpoint.where} ({status:d}) {words}{said}",
+        f"{endpoint.where} ({status:d}) {words}{quoted}",
         fault=verdict.fault,
         code=verdict.code,
         retry_after=retry_after(headers) if headers is not None and verdict.fault == "transient" else None,
@@ -197,8 +216,8 @@ def _message(error: object) -> str:
     return words if isinstance(words, str) else ""
 
 
-def _quoted(endpoint: Endpoint, error: object) -> str:
-    words = _message(error)
+def _quoted(endpoint: Endpoint, said: _Said) -> str:
+    words = said.scrub(_message(said.error))
     if endpoint.key:
         words = words.replace(endpoint.key, "***")
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in words).split())

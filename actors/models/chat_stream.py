@@ -16,7 +16,6 @@ from affidavit.actors.models.port import Delta, ModelReply, OnDelta, Served, Too
 from affidavit.actors.models.sse import ServerEvent
 from affidavit.actors.models.wire import (
     MAX_CALLS,
-    MAX_REASON_CHARS,
     MAX_REPLY_CHARS,
     BadChunk,
     Spliced,
@@ -24,6 +23,7 @@ from affidavit.actors.models.wire import (
     as_count,
     as_index,
     as_object,
+    as_reason,
     as_text,
     parse_object,
 )
@@ -67,6 +67,7 @@ class ChatAssembly:
         self._by_index: dict[int, _Call] = {}
         self._reason = ""
         self._refused = False
+        self._has_gone_on = False
         self._usage: Usage | None = None
         self._size = 0
         self._served = Served()
@@ -119,6 +120,7 @@ class ChatAssembly:
 
     def _choice(self, choice: dict[str, object]) -> None:
         delta = as_object(choice.get("delta"))
+        self._expect_no_beginning(delta, choice)
         refusal = as_text(delta.get("refusal"))
         self._refused = self._refused or bool(refusal)
         self._say(next((text for name in THINKING if (text := as_text(delta.get(name)))), ""), thinking=True)
@@ -127,10 +129,18 @@ class ChatAssembly:
         fragments = delta.get("tool_calls")
         for fragment in fragments if isinstance(fragments, list) else ():
             self._call(as_object(fragment))
-        reason = as_text(choice.get("finish_reason"))
+        reason = as_reason(choice.get("finish_reason"))
         if reason:
-            self._reason = reason[:MAX_REASON_CHARS]
+            self._reason = reason
             self.finished = True
+
+    def _expect_no_beginning(self, delta: dict[str, object], choice: dict[str, object]) -> None:
+        """Refuse an answer that begins again. Services that say the role with every piece are none of these."""
+        says_more = delta.get("tool_calls") or choice.get("finish_reason")
+        if not delta.get("role"):
+            self._has_gone_on = self._has_gone_on or bool(delta.get("content") or says_more)
+        elif self._has_gone_on and delta.get("content") == "" and not says_more:
+            raise Spliced("a second beginning of its answer")
 
     def _say(self, text: str, *, thinking: bool = False) -> None:
         if not text:

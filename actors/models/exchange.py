@@ -6,7 +6,7 @@ One call is one attempt: retrying is its caller's affair. Whatever goes wrong co
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -43,6 +43,7 @@ class Call:
         path: The path below the endpoint's address.
         headers: What the wire format wants beside the common headers; the key among them.
         body: The JSON text.
+        scrub: Takes secrets out of what the endpoint said, before it is shortened.
     """
 
     endpoint: Endpoint
@@ -50,6 +51,7 @@ class Call:
     path: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    scrub: Callable[[str], str] = field(default=str, repr=False)
 
 
 class Carrier(Protocol):
@@ -89,7 +91,7 @@ async def exchange(client: Carrier, call: Call, assembly: Assembly, limits: Call
     except BadChunk as error:
         raise ModelError(f"{where} sent {error}", code="bad_reply") from error
     except StreamedFailure as error:
-        raise reported(call.endpoint, call.model, error.error) from error
+        raise reported(call.endpoint, call.model, error.error, call.scrub) from error
 
 
 class _Exchange:
@@ -124,12 +126,13 @@ class _Exchange:
         ) as response:
             if response.status_code != httpx2.codes.OK:
                 start = await beginning(response, self._limits.error_bytes)
-                raise refused(call.endpoint, call.model, response.status_code, start, response.headers)
-            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind != "text/event-stream":
-                raise BadChunk(
-                    f"{kind[:60] or 'no type'!r} and not a stream: is {call.endpoint.vendor.url_variable} right?"
+                raise refused(
+                    call.endpoint, call.model, response.status_code, start, response.headers, call.scrub
                 )
+            kind = response.headers.get("content-type", "").partition(";")[0].strip()
+            if kind.lower() != "text/event-stream":
+                shown = call.scrub(kind)[:60] or "no type"
+                raise BadChunk(f"{shown!r} and not a stream: is {call.endpoint.vendor.url_variable} right?")
             await self._take_in(response)
         if not self._assembly.finished:
             raise ended_early(call.endpoint)

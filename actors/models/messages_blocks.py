@@ -65,7 +65,7 @@ class Block:
         elif kind == "citations_delta" and self.kind == "text":
             self._citations.append(delta.get("citation"))
         else:
-            raise BadChunk(f"a piece of the kind {kind[:40]!r} for a block of the kind {self.kind[:40]!r}")
+            raise BadChunk("a piece of a kind that does not go with its block's")
         return None
 
     def as_json(self) -> str:

@@ -14,7 +14,6 @@ from affidavit.actors.models.port import ModelReply, OnDelta, Served
 from affidavit.actors.models.sse import ServerEvent
 from affidavit.actors.models.wire import (
     MAX_CALLS,
-    MAX_REASON_CHARS,
     MAX_REPLY_CHARS,
     BadChunk,
     Spliced,
@@ -22,6 +21,7 @@ from affidavit.actors.models.wire import (
     as_count,
     as_index,
     as_object,
+    as_reason,
     as_text,
     parse_object,
 )
@@ -107,8 +107,7 @@ class MessagesAssembly:
 
     def _go_on(self, kind: str, data: dict[str, object]) -> None:
         if kind == "message_delta":
-            reason = as_text(as_object(data.get("delta")).get("stop_reason"))
-            self._reason = reason[:MAX_REASON_CHARS] or self._reason
+            self._reason = as_reason(as_object(data.get("delta")).get("stop_reason")) or self._reason
             self._count(as_object(data.get("usage")))
             return
         if kind == "message_stop":

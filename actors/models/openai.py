@@ -133,7 +133,9 @@ class OpenAIModel:
 
     async def _ask(self, request: ModelRequest, settings: Mapping[str, object]) -> ModelReply:
         body = self._body(request, settings)
-        call = Call(self._endpoint, self._model, "/chat/completions", self._endpoint.key_headers, body)
+        call = Call(
+            self._endpoint, self._model, "/chat/completions", self._endpoint.key_headers, body, request.scrub
+        )
         return await exchange(self._client, call, ChatAssembly(request.on_delta), self._limits)
 
     def _body(self, request: ModelRequest, settings: Mapping[str, object]) -> bytes:

@@ -91,6 +91,8 @@ class ModelRequest:
         max_output_tokens: The most tokens it may write in this turn.
         on_delta: Who wants to see the answer in the making; an adapter that does not stream leaves it alone. It is no part of
             what is asked.
+        scrub: Takes the secrets of the run out of what the endpoint said, before an adapter shortens it. It is no part of what is
+            asked either.
     """
 
     system: str
@@ -98,6 +100,7 @@ class ModelRequest:
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int = 1024
     on_delta: OnDelta | None = field(default=None, compare=False, repr=False)
+    scrub: Callable[[str], str] = field(default=str, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

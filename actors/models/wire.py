@@ -91,6 +91,12 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def as_reason(value: object) -> str:
+    """Return why a turn ended, in the endpoint's own word; one that is too long to be a word is `unknown`, never shortened."""
+    reason = as_text(value)
+    return reason if len(reason) <= MAX_REASON_CHARS else "unknown"
+
+
 def as_index(value: object) -> int | None:
     """Return a JSON integer that is no boolean, or None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
