@@ -118,3 +118,44 @@ def test_a_file_that_cannot_be_read_keeps_nobody_from_the_kill_switch(cli: Cli, 
 def test_the_keys_that_are_looked_for_are_those_of_the_models() -> None:
     """They are named by hand where they are looked for."""
     assert set(KEY_VARIABLES) == {OPENAI.key_variable, ANTHROPIC.key_variable}
+
+
+def test_no_report_of_any_command_holds_one(cli: Cli, secrets: Path) -> None:
+    """Planted in objective, words, a file that a tool reads, a path and an id: no report, in words or as JSON, has it (E7)."""
+    work = cli.home / "work"
+    work.mkdir()
+    (work / "notes.txt").write_text(f"The password is {SECRET}.\n", encoding="utf-8")
+    calls = [
+        {"id": f"call-{SECRET}", "name": "read_file", "input": {"path": "notes.txt"}},
+        {"name": "read_file", "input": {"path": f"no/{SECRET}"}},
+        {"name": f"no-{SECRET}", "input": {"k": SECRET}},
+    ]
+    turns = [{"text": f"I look for {SECRET}.", "tool_calls": calls}, {"text": f"It is {SECRET}."}]
+    (cli.home / "model.json").write_text(json.dumps({"turns": turns}), encoding="utf-8")
+    known = {"AFFIDAVIT_SECRETS_FILE": str(secrets)}
+    words = ("--model", "script:model.json", "--workspace", "work", "--id", "mine")
+    done = [cli("run", f"Find {SECRET}", *words, "--json", **known)]
+    done += [
+        cli(*report.split(), **known)
+        for report in (
+            "replay mine",
+            "replay mine --json",
+            "watch mine",
+            "sessions",
+            "sessions --json",
+            "inspect mine 3",
+            "export mine --out mine.record",
+            "prove mine 3 --out mine.proof",
+            "verify mine.record",
+            "verify mine.record --json",
+            "verify mine.proof",
+            "fsck",
+            "resume mine --model script:model.json",
+        )
+    ]
+    assert {each.code for each in done[:-1]} <= {0, 3}, [each.err for each in done]
+    assert sum("[secret removed]" in each.out for each in done) >= 4
+    assert not any("Traceback" in each.err for each in done)
+    assert not any(SECRET in each.out + each.err for each in done)
+    left = [cli.home / "mine.record", cli.home / "mine.proof", *(cli.home / ".local").rglob("*")]
+    assert not any(SECRET.encode() in path.read_bytes() for path in left if path.is_file())
