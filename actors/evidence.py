@@ -149,6 +149,36 @@ async def prove(log: LogReader, run_id: str, seq: int, *, progress: Progress | N
 
     Cancellation: a checkpoint per page of rows.
     """
+    found = await event_path(log, run_id, seq, progress=progress)
+    return encode_event_proof(
+        size=found.seal.size,
+        index=seq - 1,
+        canonical=found.canonical,
+        inclusion=found.path,
+        checkpoint=found.seal.checkpoint,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EventPath:
+    """How one event stands under a seal.
+
+    Attributes:
+        seal: The run's last seal.
+        canonical: The event's exact bytes.
+        path: The sibling hashes from its leaf upwards; they lead to the seal's root.
+    """
+
+    seal: Seal
+    canonical: bytes
+    path: tuple[bytes, ...]
+
+
+async def event_path(log: LogReader, run_id: str, seq: int, *, progress: Progress | None = None) -> EventPath:
+    """Return how one event stands under the run's last seal, having rebuilt the root that was signed.
+
+    Args, raises and cancellation: as `prove`.
+    """
     seal = await last_seal(log, run_id)
     if not 1 <= seq <= seal.size:
         raise SealRefused(f"the last seal of run {run_id} covers events 1 to {seal.size}, not {seq}")
@@ -158,9 +188,7 @@ async def prove(log: LogReader, run_id: str, seq: int, *, progress: Progress | N
     path = builder.path()
     root = root_from_inclusion(leaf_hash(proved.data), seq - 1, seal.size, path)
     _require_signed(root, seal, run_id)
-    return encode_event_proof(
-        size=seal.size, index=seq - 1, canonical=proved.data, inclusion=path, checkpoint=seal.checkpoint
-    )
+    return EventPath(seal, proved.data, path)
 
 
 async def prove_extension(

@@ -9,7 +9,7 @@ from affidavit.actors.codec import view
 from affidavit.actors.errors import StoreDamaged
 from affidavit.actors.events import Event
 from affidavit.actors.logs.port import LogReader, Row
-from affidavit.crypto.event import decode_event
+from affidavit.crypto.event import Envelope, decode_event
 
 _PAGE: Final = 256
 
@@ -34,12 +34,17 @@ def event_of(row: Row, run_id: str) -> Event:
         VerificationError: The row is not one canonical event.
         StoreDamaged: It is an event of another run, or of another place in this one.
     """
+    return view(envelope_of(row, run_id))
+
+
+def envelope_of(row: Row, run_id: str) -> Envelope:
+    """Return the envelope of the event that a row of a run holds; raises as `event_of`."""
     envelope = decode_event(row.data)
     if (envelope.stream, envelope.seq) != (run_id, row.seq):
         raise StoreDamaged(
             f"the store is damaged: row {row.seq} of run {run_id} holds event {envelope.seq} of run {envelope.stream}"
         )
-    return view(envelope)
+    return envelope
 
 
 async def rows(log: LogReader, run_id: str, *, upto: int | None = None) -> tuple[Row, ...]:

@@ -70,6 +70,23 @@ def inclusion(index: int, size: int) -> PathBuilder:
     Raises:
         ValueError: There is no such leaf.
     """
+    siblings = sibling_ranges(index, size)
+    return PathBuilder([*siblings, (index, index + 1)], siblings[::-1], size)
+
+
+def sibling_ranges(index: int, size: int) -> list[tuple[int, int]]:
+    """Return which leaves each node of an inclusion path stands for, from the root downwards.
+
+    Args:
+        index: The leaf's zero-based position.
+        size: How many leaves the tree has.
+
+    Returns:
+        The first leaf of each, and the one after its last.
+
+    Raises:
+        ValueError: There is no such leaf.
+    """
     if not 0 <= index < size:
         raise ValueError(f"no leaf {index} in a tree of {size}")
     siblings: list[_Range] = []
@@ -82,7 +99,7 @@ def inclusion(index: int, size: int) -> PathBuilder:
         else:
             siblings.append((start, middle))
             start = middle
-    return PathBuilder([*siblings, (start, end)], siblings[::-1], size)
+    return siblings
 
 
 def consistency(old: int, new: int) -> PathBuilder:

@@ -18,6 +18,7 @@ COMMANDS: Final = (
     "sessions",
     "watch",
     "replay",
+    "inspect",
     "approve",
     "brake",
     "cancel",

@@ -23,7 +23,7 @@ Runs:
   resume ID          go on with a run that was interrupted
   sessions           list the runs of this store
   watch ID           follow a run that is going on in another terminal
-  replay ID          show a run from its first event to its last
+  replay ID          show a run from its first event to its last, or up to one
   cancel ID          end a run for good, also one of another terminal
   approve ID CALL    decide about a call that waits for a person; without CALL, list them
   brake ID | --all   stop a run, or every run, from doing anything further
@@ -32,6 +32,7 @@ Runs:
 Evidence:
   seal ID            sign everything that a run has recorded so far
   export ID          write a run's sealed record to a file, to hand over
+  inspect ID SEQ     show one event: its bytes, and its path to the signed root
   prove ID SEQ       write the proof of one single event, to hand over alone
   verify FILE        check a record or a proof; needs no store and no network
   keys new | show    make this store's signing key, or show its public half

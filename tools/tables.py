@@ -95,7 +95,7 @@ def _room(style: Style, heads: Sequence[Column], widths: Sequence[int], kept: Se
     if style.width is None:
         return _MOST
     fixed = sum(widths[at] + _GAP for at in kept if not heads[at].flexible)
-    return max(_LEAST, style.width - fixed)
+    return max(len(_DOTS) + 1, style.width - fixed)
 
 
 def _cut(text: str, room: int) -> str:
