@@ -11,6 +11,8 @@ import sys
 
 _MISUSE = 2
 _INTERRUPTED = 130
+_SLOW = frozenset({"run", "resume", "watch"})
+_HELP = frozenset({"-h", "--help"})
 
 
 def main() -> int:
@@ -54,9 +56,16 @@ def _dispatch(arguments: list[str]) -> int:
         from affidavit.tools import overview
 
         return overview.show()
+    _say_that_it_begins(command, arguments)
     from affidavit.tools import app
 
     return app.main(arguments)
+
+
+def _say_that_it_begins(command: str, arguments: list[str]) -> None:
+    """Give a person a sign at once where importing what a command needs takes longer than they should look at nothing."""
+    if command in _SLOW and sys.stdout.isatty() and sys.stderr.isatty() and not _HELP.intersection(arguments):
+        print(f"affidavit {command}: starting", file=sys.stderr, flush=True)
 
 
 def _occupy_standard_streams() -> None:

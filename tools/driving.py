@@ -27,6 +27,7 @@ from affidavit.actors.projection import project
 from affidavit.actors.secrets import NO_SECRETS, secrets_of_file
 from affidavit.actors.signers.port import Signer
 from affidavit.actors.toolbox.registry import Toolbox
+from affidavit.tools.console.stage import Stage, open_stage
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.interrupts import open_interrupts
@@ -60,6 +61,7 @@ class Setting:
         policy: What the run is held to, beside its own limits.
         wait: Whether to go on waiting for a person's approval; None for only where there is a terminal.
         secret_file: A file of further secrets, one a line.
+        is_live: Whether to show it in a live view, where it would be shown line by line.
     """
 
     place: Place
@@ -71,6 +73,7 @@ class Setting:
     policy: NamedPolicy | None = None
     wait: bool | None = None
     secret_file: Path | None = None
+    is_live: bool = False
 
     @property
     def is_patient(self) -> bool:
@@ -117,6 +120,12 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
             return await _conduct(setting, log, key.open(), config, start)
 
 
+def _said(stage: Stage, words: str) -> str:
+    """Return words that are about to be said on the terminal, having given it back."""
+    stage.leave()
+    return words
+
+
 def _parking(name: str) -> str:
     return f"{name}: the run is being parked; a second one does not wait for that."
 
@@ -127,18 +136,26 @@ async def _conduct(setting: Setting, log: Log, signer: Signer, config: MissionCo
         Output(), Transcript(style_of(sys.stdout), as_json=setting.as_json), after=setting.after
     )
     last_words = f"To go on with the run:\n{setting.resume_line}"
-    async with open_interrupts(_parking, lambda: last_words) as interrupts:
-        showing = Showing(setting.place, setting.run_id, narrator, patient=setting.is_patient)
+    async with (
+        open_stage(narrator, setting.run_id, live=setting.is_live) as stage,
+        open_interrupts(
+            lambda name: _said(stage, _parking(name)), lambda: _said(stage, last_words)
+        ) as interrupts,
+    ):
+        showing = Showing(
+            setting.place, setting.run_id, stage, patient=setting.is_patient, asks=not stage.is_live
+        )
         with interrupts.scope, showing.scope:
             async with open_host(
                 log, signer=signer, on_failure=lambda _, error: failures.append(error)
             ) as host:
                 run = await start(host, config)
-                await showing.follow(log, run.session, setting.after)
+                stage.attend(run.session)
+                await showing.follow(log, run.session, 0 if stage.is_live else setting.after)
                 await run.closed()
         # Bounded once it was interrupted, since a reader that stands still must not keep the process from ending.
         with trio.move_on_after(_SHOW_GRACE if interrupts.happened else math.inf):
-            await narrator.catch_up(log, setting.run_id)
+            await stage.finish(log, setting.run_id)
         stop = INTERRUPTED if interrupts.happened else PARKED if showing.parked else None
         return await _finish(setting, log, narrator, failures, stop)
 

@@ -29,6 +29,12 @@ class Narrator:
         async for event in events:
             await self.tell(event)
 
+    async def skip_to(self, seq: int, run_id: str) -> None:
+        """Leave out the events up to a seq, and say so where there are any."""
+        if seq > self._seq:
+            self._seq = seq
+            await self._write(f"(events 1 to {seq}: `affidavit replay {run_id}` shows them)\n")
+
     async def catch_up(self, log: LogReader, run_id: str) -> None:
         """Tell what is on the log and was not told yet."""
         while batch := await log.read(run_id, self._seq):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final, final
+from typing import Final, Protocol, final
 
 import trio
 
@@ -14,12 +14,18 @@ from affidavit.actors.history import history
 from affidavit.actors.logs.port import LogReader
 from affidavit.actors.session_handle import Session
 from affidavit.tools.errors import notice
-from affidavit.tools.narrator import Narrator
 from affidavit.tools.place import Place
 from affidavit.tools.waits import Wait, Waits, decision_lines, wait_lines
 
 # How long a run may be silent before it counts as waiting: one that has just been taken up first goes by what was decided before.
 _QUIET: Final = 0.5
+
+
+class Teller(Protocol):
+    """Shows events, each once."""
+
+    async def tell(self, event: Event) -> None:
+        """Show an event."""
 
 
 @final
@@ -32,7 +38,14 @@ class Showing:
     """
 
     def __init__(
-        self, place: Place, run_id: str, narrator: Narrator, *, patient: bool, clock: Clock | None = None
+        self,
+        place: Place,
+        run_id: str,
+        narrator: Teller,
+        *,
+        patient: bool,
+        asks: bool = True,
+        clock: Clock | None = None,
     ) -> None:
         """Bind to a run.
 
@@ -40,7 +53,8 @@ class Showing:
             place: The store, for the lines that decide.
             run_id: The run's whole id.
             narrator: Tells the events.
-            patient: Whether to go on waiting for a decision from elsewhere, having said how it is made.
+            patient: Whether to go on waiting for a decision.
+            asks: Whether to say then how one is made; not where a person is asked by other means.
             clock: Tells what has expired.
         """
         self.scope = trio.CancelScope()
@@ -49,6 +63,7 @@ class Showing:
         self._run_id = run_id
         self._narrator = narrator
         self._patient = patient
+        self._asks = asks
         self._clock = clock or SystemClock()
 
     async def follow(self, log: LogReader, session: Session, after: int) -> None:
@@ -80,7 +95,7 @@ class Showing:
                     self._say([wait for wait in waits.standing() if wait.approval.call == event.call])
 
     def _say(self, waits: Sequence[Wait]) -> None:
-        for wait in waits if self._patient else ():
+        for wait in waits if self._patient and self._asks else ():
             for line in waiting_lines(self._place, self._run_id, wait):
                 notice(line)
 

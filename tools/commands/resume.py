@@ -17,6 +17,7 @@ from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.projection import Projection, project
 from affidavit.tools.agent_tools import agent_toolbox
+from affidavit.tools.console.choice import Plain, wants_view
 from affidavit.tools.driving import Setting, drive
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
@@ -59,6 +60,7 @@ async def resume(  # noqa: PLR0913  # each is an option of its own
     secret_file: SecretFile = None,
     wait: Wait = None,
     as_json: AsJson = False,
+    plain: Plain = False,
     store: Store = None,
 ) -> int:
     """Go on with a run that was interrupted, from what its log says.
@@ -86,7 +88,16 @@ async def resume(  # noqa: PLR0913  # each is an option of its own
     )
     say_doubts(named, toolbox)
     setting = Setting(
-        place, found.run_id, chosen, workspace, as_json, tip, policy=named, wait=wait, secret_file=secret_file
+        place,
+        found.run_id,
+        chosen,
+        workspace,
+        as_json,
+        tip,
+        policy=named,
+        wait=wait,
+        secret_file=secret_file,
+        is_live=wants_view(plain=plain, as_json=as_json),
     )
 
     async def start(host: Host, config: MissionConfig) -> Run:

@@ -17,6 +17,7 @@ from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.tools.agent_tools import FETCH, agent_toolbox
 from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
 from affidavit.tools.commands.workspace_brief import system_prompt
+from affidavit.tools.console.choice import Plain, wants_view
 from affidavit.tools.driving import Setting, drive
 from affidavit.tools.errors import UsageError
 from affidavit.tools.options import MODEL_VARIABLE, AsJson, SecretFile, Store, Wait, Workspace
@@ -46,6 +47,7 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     secret_file: SecretFile = None,
     wait: Wait = None,
     as_json: AsJson = False,
+    plain: Plain = False,
     store: Store = None,
 ) -> int:
     """Give an agent an objective, and watch it live until it is done.
@@ -70,7 +72,15 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     _check_granted(goal.granted or (), toolbox)
     say_doubts(named, toolbox)
     setting = Setting(
-        place, _run_id(id), model, workspace, as_json, policy=named, wait=wait, secret_file=secret_file
+        place,
+        _run_id(id),
+        model,
+        workspace,
+        as_json,
+        policy=named,
+        wait=wait,
+        secret_file=secret_file,
+        is_live=wants_view(plain=plain, as_json=as_json),
     )
 
     async def start(host: Host, config: MissionConfig) -> Run:

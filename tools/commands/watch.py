@@ -18,11 +18,15 @@ from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.projection import Projection, reduce
 from affidavit.actors.subscription import Subscription
 from affidavit.actors.watch import watch as subscribe
+from affidavit.tools.console.choice import Plain, wants_view
+from affidavit.tools.console.stage import Stage, open_stage
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, notice
 from affidavit.tools.interrupts import open_interrupts
+from affidavit.tools.narrator import Narrator
 from affidavit.tools.options import AsJson, RunId, Store
 from affidavit.tools.output import Output
 from affidavit.tools.place import place_of
+from affidavit.tools.showing import Teller
 from affidavit.tools.status import sealed_words
 from affidavit.tools.terminal import style_of
 from affidavit.tools.transcript import Transcript
@@ -53,6 +57,19 @@ class Followed:
         return self.status.terminal and sealed and self._kind in _CHECKS
 
 
+@final
+class _Lines:
+    """Shows events line by line. Unlike a run that is driven, a watch ends when nobody reads any more."""
+
+    def __init__(self, output: Output, transcript: Transcript) -> None:
+        self._output = output
+        self._transcript = transcript
+
+    async def tell(self, event: Event) -> None:
+        """Show an event."""
+        await self._output.write(self._transcript.show(event))
+
+
 async def watch(
     run_id: RunId,
     /,
@@ -65,6 +82,7 @@ async def watch(
         bool, Parameter(name="--follow", help="Go on after the end, for a run that will be continued.")
     ] = False,
     as_json: AsJson = False,
+    plain: Plain = False,
     store: Store = None,
 ) -> int:
     """Follow a run that is going on in another terminal, from its first event on.
@@ -80,14 +98,25 @@ async def watch(
     async with open_sqlite_reader(place_of(store).runs) as log:
         whole_id = await find_run(log, run_id)
         state = Followed()
-        for row in await rows(log, whole_id, upto=after):
-            # What is not shown is folded all the same: the end may lie before the place where this begins.
-            state.apply(event_of(row, whole_id))
-        async with subscribe(log, whole_id, after) as events:
-            farewell = partial(_farewell, events)
-            async with open_interrupts(lambda _: farewell(), farewell) as interrupts:
-                with interrupts.scope:
-                    await _show(events, state, follow=follow, as_json=as_json)
+        output, transcript = Output(), Transcript(style_of(sys.stdout), as_json=as_json)
+        live = wants_view(plain=plain, as_json=as_json)
+        async with open_stage(
+            Narrator(output, transcript, after=after), whole_id, live=live, owns=False
+        ) as stage:
+            teller = stage if live else _Lines(output, transcript)
+            for row in await rows(log, whole_id, upto=after):
+                # What is not shown is folded all the same: the end may lie before the place where this begins.
+                event = event_of(row, whole_id)
+                state.apply(event)
+                if live:
+                    await stage.tell(event)
+            async with subscribe(log, whole_id, after) as events:
+                farewell = partial(_farewell, events, stage)
+                async with open_interrupts(lambda _: farewell(), farewell) as interrupts:
+                    with interrupts.scope:
+                        await _show(events, state, teller, follow=follow)
+            if live and not interrupts.happened:
+                await stage.finish(log, whole_id)
     if interrupts.happened:
         return INTERRUPTED
     if not state.is_over:
@@ -96,14 +125,13 @@ async def watch(
     return CONVERGED
 
 
-def _farewell(events: Subscription) -> str:
+def _farewell(events: Subscription, stage: Stage) -> str:
+    stage.leave()
     return f"stopped watching; the run is not affected. To go on: --after {events.cursor}"
 
 
-async def _show(events: Subscription, state: Followed, *, follow: bool, as_json: bool) -> None:
+async def _show(events: Subscription, state: Followed, teller: Teller, *, follow: bool) -> None:
     """Show events, and fold them, until the run has ended and is sealed, or is not sealed in time."""
-    output = Output()
-    transcript = Transcript(style_of(sys.stdout), as_json=as_json)
     while follow or not state.is_over:
         ended = state.status.terminal and not follow
         event = None
@@ -112,4 +140,4 @@ async def _show(events: Subscription, state: Followed, *, follow: bool, as_json:
         if event is None:
             return
         state.apply(event)
-        await output.write(transcript.show(event))
+        await teller.tell(event)

@@ -116,13 +116,20 @@ def _entry(entries: Entries, event: Event, arguments: str | None) -> Entry | Non
         case Kind.ASSISTANT:
             return Entry(event.seq, Role.SAID, text, event.goal)
         case Kind.TOOL_CALL:
-            asked = Entry(event.seq, Role.TOOL, bounded(event.input), event.goal)
-            return replace(asked, name=event.tool, use_id=event.tool_use_id)
+            return Entry(
+                event.seq,
+                Role.TOOL,
+                bounded(event.input),
+                event.goal,
+                name=event.tool,
+                use_id=event.tool_use_id,
+            )
         case Kind.CONVERGED:
             said = _SAME if text and text == _last_answer(entries) else text
             return Entry(event.seq, Role.NOTE, f"converged: {said}", tone=Tone.GOOD)
-    words = words_of(replace(event, goal=""), arguments)
-    known = words.text if event.kind in _KNOWN else f"{event.kind} {words.text}"
+    words = words_of(event, arguments)
+    text = words.text.removeprefix(f"[{event.goal}] ") if event.goal else words.text
+    known = text if event.kind in _KNOWN else f"{event.kind} {text}"
     return Entry(event.seq, Role.NOTE, bounded(known), event.goal, words.tone)
 
 

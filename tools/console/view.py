@@ -78,15 +78,16 @@ def fold(view: View, event: Event) -> View:
         model = str(event.detail.get("model", ""))
     elif drafts and event.kind in _END_OF_DRAFT:
         drafts = tuple(each for each in drafts if each.goal != event.goal)
-    return replace(
-        view,
-        model=model,
-        seq=event.seq,
-        status=reduce(view.status, event),
-        entries=transcript.with_event(view.entries, event, arguments),
-        budget=budgets.with_event(view.budget, event),
-        waiting=approvals.with_event(view.waiting, event),
-        drafts=drafts,
+    # Made anew and not by `replace`, which is several times as slow: this is done for each event of a run.
+    return View(
+        view.run_id,
+        model,
+        event.seq,
+        reduce(view.status, event),
+        transcript.with_event(view.entries, event, arguments),
+        budgets.with_event(view.budget, event),
+        approvals.with_event(view.waiting, event),
+        drafts,
     )
 
 

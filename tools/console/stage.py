@@ -1,0 +1,99 @@
+"""Where a run that is driven here is shown: in a live view, or line by line where there is none. Either way the same events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, final
+
+from affidavit.actors.approvals import Decision
+from affidavit.actors.codec import decode
+from affidavit.actors.events import Event
+from affidavit.actors.logs.port import LogReader
+from affidavit.actors.session_handle import Session
+from affidavit.tools.asking import principal_of
+from affidavit.tools.console.keymap import Decide
+from affidavit.tools.console.live import LiveView, open_live_view
+from affidavit.tools.narrator import Narrator
+
+# How many of the last events are left on the screen, line by line, once the view has gone.
+TAIL: Final = 16
+
+
+@final
+class Stage:
+    """Shows one run. Made by `open_stage`."""
+
+    def __init__(self, narrator: Narrator, view: LiveView | None) -> None:
+        """Use `open_stage`."""
+        self._narrator = narrator
+        self._view = view
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a live view."""
+        return self._view is not None
+
+    async def tell(self, event: Event) -> None:
+        """Show one event; each is shown once."""
+        if self._view is None:
+            await self._narrator.tell(event)
+        else:
+            await self._view.tell(event)
+
+    def attend(self, session: Session) -> None:
+        """Show answers in the making, and let a person decide about what waits."""
+        if self._view is None:
+            return
+
+        async def decide(wanted: Decide) -> str:
+            who = principal_of(None)
+            decision = Decision(wanted.call, wanted.approved, who, wanted.reason, wanted.args)
+            await session.decide(decision)
+            return f"call {wanted.call} {decision.word} by {who}"
+
+        self._view.attend(session, decide)
+
+    def leave(self) -> None:
+        """Give the terminal back now, so that something can be said on it."""
+        if self._view is not None:
+            self._view.leave()
+
+    async def finish(self, log: LogReader, run_id: str) -> None:
+        """Show what is on the log by now, give the terminal back, and leave the last events on it line by line.
+
+        Raises:
+            LogError: The log could not be read.
+        """
+        view = self._view
+        if view is not None:
+            while batch := await log.read(run_id, view.view.seq):
+                for row in batch:
+                    view.fold(decode(row.data))
+            await view.paint_last()
+            view.leave()
+            await self._narrator.skip_to(max(view.view.seq - TAIL, 0), run_id)
+        await self._narrator.catch_up(log, run_id)
+
+
+@asynccontextmanager
+async def open_stage(
+    narrator: Narrator, run_id: str, *, live: bool, owns: bool = True
+) -> AsyncIterator[Stage]:
+    """Show a run for the length of the block.
+
+    Args:
+        narrator: Shows it line by line, and its last events once a view has gone.
+        run_id: The run's whole id.
+        live: Whether to show it in a live view.
+        owns: Whether this process drives the run.
+
+    Raises:
+        OSError: The terminal could not be opened.
+        BaseException: The body's own exception, as itself.
+    """
+    if not live:
+        yield Stage(narrator, None)
+        return
+    async with open_live_view(run_id, owns=owns) as view:
+        yield Stage(narrator, view)
