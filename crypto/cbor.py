@@ -22,6 +22,7 @@ DEFAULT_MAX_DEPTH: Final = 64
 MAX_SUPPORTED_DEPTH: Final = 1000
 # Bounds what decoding builds: an item takes a byte on the wire, and up to seventy in memory.
 MAX_ITEMS: Final = 1 << 17
+_TEXT: Final = frozenset({str})
 
 
 class _NoTags(dict[int, Any]):
@@ -89,35 +90,33 @@ def _normalise(top: dict[str, Any], max_depth: int) -> None:
                 kind = item.__class__
                 if kind is str or kind is bytes or kind is bool or item is None:
                     continue
+                if kind is int and INT64_MIN <= item <= INT64_MAX:
+                    continue
                 copied = _checked_copy(item)
-                if copied is not None:
-                    node[place] = copied
-                    below.append(copied)
+                node[place] = copied
+                below.append(copied)
         level = below
         depth += bool(level)
         if depth > max_depth:
             raise ProducerError(FailureCode.ENC_ENCODE, f"a value is nested deeper than {max_depth} levels")
 
 
-def _checked_copy(item: Any) -> dict[str, Any] | list[Any] | None:  # noqa: ANN401 - judged here
+def _checked_copy(item: Any) -> dict[str, Any] | list[Any]:  # noqa: ANN401 - judged here
     kind = item.__class__
     if kind is dict:
         return _sorted_copy(item)
     if kind is list:
         copied: list[Any] = item.copy()
         return copied
-    if kind is not int:
-        raise ProducerError(FailureCode.ENC_ENCODE, f"a {kind.__name__} has no canonical encoding")
-    if not INT64_MIN <= item <= INT64_MAX:
+    if kind is int:
         raise ProducerError(FailureCode.ENC_ENCODE, "an integer does not fit in 64 bits")
-    return None
+    raise ProducerError(FailureCode.ENC_ENCODE, f"a {kind.__name__} has no canonical encoding")
 
 
 def _sorted_copy(mapping: dict[Any, Any]) -> dict[str, Any]:
     keys = tuple(mapping)
-    for key in keys:
-        if key.__class__ is not str:
-            raise TypeError("a map key is not a text string")
+    if not _TEXT.issuperset(map(type, keys)):
+        raise TypeError("a map key is not a text string")
     ordered = reorder(keys)
     return mapping.copy() if ordered is None else {key: mapping[key] for key in ordered}
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from affidavit.crypto import cbor
 from affidavit.crypto.event_check import check_event
-from affidavit.crypto.event_form import ACTORS, MAX_EVENT_BYTES, ORDER, REQUIRED, TYPES
+from affidavit.crypto.event_form import ACTORS, ENVELOPES, MAX_EVENT_BYTES, ORDER, REQUIRED
 from affidavit.crypto.failures import FailureCode, ProducerError
 
-_SHAPE: Final = tuple((name, TYPES[name], name in REQUIRED) for name in ORDER)
+_SHAPE: Final = tuple((name, name in REQUIRED) for name in ORDER)
 _IN_ORDER: Final = attrgetter(*ORDER)
 
 
@@ -64,30 +64,48 @@ def encode_event(
         ProducerError: `enc.invalid_actor`, `enc.time_out_of_range`, `chain.non_monotonic_seq` for a seq below
             1, and `enc.encode` for everything else that has no canonical encoding or is too long.
     """
-    fields = _fields_of(envelope)
-    if envelope.actor not in ACTORS:
-        raise ProducerError(FailureCode.ENC_INVALID_ACTOR, f"no actor {envelope.actor!r}")
-    if not cbor.INT64_MIN <= envelope.time <= cbor.INT64_MAX:
-        raise ProducerError(
-            FailureCode.ENC_TIME_OUT_OF_RANGE, f"time {envelope.time} does not fit in 64 bits"
+    values = zip(_SHAPE, _IN_ORDER(envelope), strict=True)
+    fields = {
+        name: value for (name, required), value in values if required or value or value.__class__ is not str
+    }
+    return encode_fields(fields, max_bytes=max_bytes, max_depth=max_depth)
+
+
+def encode_fields(
+    fields: dict[str, Any], *, max_bytes: int = MAX_EVENT_BYTES, max_depth: int = cbor.DEFAULT_MAX_DEPTH
+) -> bytes:
+    """Return the canonical bytes of an event given as its map: for whoever writes many, without an `Envelope` each.
+
+    Args:
+        fields: The envelope's fields in canonical order, optional ones that are empty left out. It is changed: what it holds
+            is replaced by copies in order.
+        max_bytes: As for `encode_event`.
+        max_depth: As for `encode_event`.
+
+    Raises:
+        ProducerError: As `encode_event`.
+        ValueError: The fields are not those of an event, or not in this order.
+    """
+    kinds = ENVELOPES.get(tuple(fields))
+    if kinds is None:
+        raise ValueError(f"{list(fields)} are not the fields of an event in order")
+    if kinds != tuple(map(type, fields.values())):
+        name, value = next(
+            item for item, kind in zip(fields.items(), kinds, strict=True) if type(item[1]) is not kind
         )
-    if envelope.seq < 1:
-        raise ProducerError(FailureCode.CHAIN_NON_MONOTONIC_SEQ, f"seq {envelope.seq} is below 1")
+        raise ProducerError(FailureCode.ENC_ENCODE, f"{name} is a {type(value).__name__}")
+    if fields["actor"] not in ACTORS:
+        raise ProducerError(FailureCode.ENC_INVALID_ACTOR, f"no actor {fields['actor']!r}")
+    if not cbor.INT64_MIN <= fields["time"] <= cbor.INT64_MAX:
+        raise ProducerError(
+            FailureCode.ENC_TIME_OUT_OF_RANGE, f"time {fields['time']} does not fit in 64 bits"
+        )
+    if fields["seq"] < 1:
+        raise ProducerError(FailureCode.CHAIN_NON_MONOTONIC_SEQ, f"seq {fields['seq']} is below 1")
     data = cbor.dump(fields, max_depth - 1)
     if len(data) > max_bytes:
         raise ProducerError(FailureCode.ENC_ENCODE, f"an event of {len(data)} bytes exceeds {max_bytes}")
     return data
-
-
-def _fields_of(envelope: Envelope) -> dict[str, Any]:
-    # In canonical order, those that are optional and empty left out.
-    fields: dict[str, Any] = {}
-    for (name, kind, required), value in zip(_SHAPE, _IN_ORDER(envelope), strict=True):
-        if value.__class__ is not kind:
-            raise ProducerError(FailureCode.ENC_ENCODE, f"{name} is a {value.__class__.__name__}")
-        if required or value:
-            fields[name] = value
-    return fields
 
 
 def decode_event(

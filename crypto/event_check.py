@@ -6,7 +6,6 @@ event with a float, is the strict parser's.
 """
 
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import cbor2
@@ -15,18 +14,11 @@ from affidavit.crypto import cbor
 from affidavit.crypto.cbor_heads import has_more_items
 from affidavit.crypto.cbor_order import reorder
 from affidavit.crypto.cbor_parse import Parsed, parse
-from affidavit.crypto.event_form import ACTORS, MAX_EVENT_BYTES, OPTIONAL, ORDER, REQUIRED, TYPES
+from affidavit.crypto.event_form import ACTORS, ENVELOPES, MAX_EVENT_BYTES, OPTIONAL, REQUIRED, TYPES
 from affidavit.crypto.failures import FailureCode, VerificationError
 
 Loads = Callable[[bytes], Any]
 
-# The types of every legal envelope, by its keys in order: one look-up judges keys, order and completeness.
-_ENVELOPES: Final = {
-    keys: tuple(TYPES[key] for key in keys)
-    for count in range(len(OPTIONAL) + 1)
-    for absent in combinations(OPTIONAL, count)
-    for keys in [tuple(key for key in ORDER if key not in absent)]
-}
 # Bytes that no event of so few can spend on more items than are allowed.
 _MOST_HEADS: Final = 2 * cbor.MAX_ITEMS + 1
 
@@ -70,7 +62,7 @@ def quick_fields(data: bytes, loads: Loads) -> dict[str, Any] | None:
     try:
         fields: dict[str, Any] = loads(data)
         # A key that is absent, unknown or out of place finds no types here.
-        if _ENVELOPES[tuple(fields)] != tuple(map(type, fields.values())) or "" in fields.values():
+        if ENVELOPES[tuple(fields)] != tuple(map(type, fields.values())) or "" in fields.values():
             return None
         payload = fields["payload"]
         if not (

@@ -3,6 +3,7 @@
 Encoding and checking read the same tables, so that they cannot come to disagree.
 """
 
+from itertools import combinations
 from typing import Final
 
 from affidavit.crypto.cbor_order import encoded_rank
@@ -23,6 +24,13 @@ TYPES: Final[dict[str, type]] = {
     "payload": dict,
     "schema_version": int,
     **dict.fromkeys(OPTIONAL, str),
+}
+# The types of every legal envelope, by its keys in order: one look-up judges keys, order and completeness.
+ENVELOPES: Final = {
+    keys: tuple(TYPES[key] for key in keys)
+    for count in range(len(OPTIONAL) + 1)
+    for absent in combinations(OPTIONAL, count)
+    for keys in [tuple(key for key in ORDER if key not in absent)]
 }
 # The shortest event: each required key behind its head of one byte, the map's head, and for each field the shortest value,
 # which is one byte but for the actor.
