@@ -7,17 +7,14 @@ failing the reader. The salt that blinds each leaf is added here and never shown
 
 from __future__ import annotations
 
-from dataclasses import fields
-from enum import StrEnum
 from hashlib import sha256
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, cast
 
-from affidavit.actors.events import NO_DETAIL, ActorType, Detail, Event, Kind, Usage
+from affidavit.actors.events import NO_DETAIL, SCHEMA_VERSION, ActorType, Detail, Event, Kind, Usage
 from affidavit.actors.ids import new_salt
-from affidavit.crypto.cbor_order import reorder
-from affidavit.crypto.event import Envelope, decode_event, encode_event
+from affidavit.crypto.event import Envelope, decode_event, encode_fields
 
 STORED_TYPES: Final[dict[str, str]] = {
     Kind.ACTION_ADMITTED: "dispatch.start",
@@ -92,18 +89,10 @@ _NAMED: Final[tuple[tuple[dict[str, str], type], ...]] = (
     (_INT_KEYS, int),
     (_BOOL_KEYS, bool),
 )
-_FIELDS: Final = tuple((key, plain) for names, plain in _NAMED for key in names.values())
-_TYPE_OF_KEY: Final[dict[str, type]] = dict(_FIELDS)
+_TYPE_OF_KEY: Final[dict[str, type]] = {key: plain for names, plain in _NAMED for key in names.values()}
 _VALUES: Final = attrgetter(*(name for names, _ in _NAMED for name in names))
-# What a payload value may be so that it is certainly read back as the very same.
-_SCALARS: Final = frozenset({str, bytes, int, bool, type(None)})
-_AS_READ: Final = _SCALARS | {Usage}
-# `dataclasses.replace` costs as much as decoding: it checks by name, and a frozen class writes each field by way of `object`.
-_PLACE: Final = ("kind", "seq", "time", "actor", "detail", "args_digest")
-_SAME: Final = tuple(item.name for item in fields(Event) if item.name not in _PLACE)
-_READ_SAME: Final = attrgetter(*_SAME)
-_WRITE_SAME: Final = tuple(getattr(Event, name).__set__ for name in _SAME)
-_WRITE_PLACE: Final = tuple(getattr(Event, name).__set__ for name in _PLACE)
+# What `detail` may not hold without a closer look.
+_OWNED: Final = frozenset({"salt", "usage", *_TYPE_OF_KEY})
 
 
 def actor_of(kind: str, principal: str = "") -> ActorType:
@@ -143,19 +132,21 @@ def payload_of(event: Event) -> dict[str, object]:
     Raises:
         ValueError: `detail` holds a key and value that a reader would take for a field of the event.
     """
-    payload: dict[str, object] = {}
-    for (key, plain), value in zip(_FIELDS, _VALUES(event), strict=True):
-        if value:
+    payload: dict[str, object] = {
+        key: value for key, value in zip(_TYPE_OF_KEY, _VALUES(event), strict=True) if value
+    }
+    for key, value in payload.items():
+        plain = _TYPE_OF_KEY[key]
+        if value.__class__ is not plain:
             # The encoder takes exact types alone; a member of a string enumeration is a plain string here.
-            payload[key] = value if value.__class__ is plain else plain(value)
+            payload[key] = plain(value)
     for key, empty in _ALWAYS.get(event.kind, ()):
         payload.setdefault(key, empty)
     if event.usage is not None:
         payload["usage"] = usage_payload(event.usage)
     if event.detail:
-        clash = sorted(key for key, value in event.detail.items() if key in payload or _is_owned(key, value))
-        if clash:
-            raise ValueError(f"detail repeats the payload keys {clash}")
+        if not _OWNED.isdisjoint(event.detail):
+            _check_detail(event.detail, payload)
         payload.update(event.detail)
     return payload
 
@@ -175,70 +166,21 @@ def encode(event: Event, *, stream: str, seq: int, time: int) -> bytes:
     """
     payload = payload_of(event)
     payload["salt"] = new_salt()
-    return encode_event(
-        Envelope(
-            stream=stream,
-            seq=seq,
-            time=time,
-            type=stored_type(event.kind),
-            actor=str(actor_of(event.kind, event.principal)),
-            payload=payload,
-            principal=event.principal,
-            causation_id=event.causation_id,
-        )
-    )
-
-
-def record(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, Event]:
-    """Return the canonical bytes of one event, and the event as readers will see it.
-
-    What readers see is not decoded where it is known without that: most events are recorded exactly as they were given.
-
-    Args:
-        event: As for `encode`.
-        stream: As for `encode`.
-        seq: As for `encode`.
-        time: As for `encode`.
-
-    Raises:
-        ProducerError: As `encode`.
-        ValueError: As `encode`.
-    """
-    data = encode(event, stream=stream, seq=seq, time=time)
-    detail = _same_detail(event.detail)
-    if detail is None or event.kind == Kind.TOOL_CALL:  # whose digest needs the salt
-        return data, decode(data)
-    seen: Event = object.__new__(Event)
-    values = _READ_SAME(event)
-    if not _AS_READ.issuperset(map(type, values)):
-        # A member of a string enumeration is read back as the plain string it is.
-        values = tuple(str(value) if isinstance(value, StrEnum) else value for value in values)
-    for write, value in zip(_WRITE_SAME, values, strict=True):
-        write(seen, value)
-    for write, value in zip(
-        _WRITE_PLACE,
-        (_kind(stored_type(event.kind)), seq, time, str(actor_of(event.kind, event.principal)), detail, b""),
-        strict=True,
-    ):
-        write(seen, value)
-    return data, seen
-
-
-def _same_detail(detail: Detail) -> Detail | None:
-    """Return a detail as it will be read back, in canonical order and apart from the caller's own; None if that is not plain."""
-    if not detail:
-        return NO_DETAIL
-    found: dict[str, object] = {}
-    for key in reorder(tuple(detail)) or detail:
-        value = detail[key]
-        if type(value) is dict:
-            if not _SCALARS.issuperset(map(type, value.values())):
-                return None
-            value = {inner: value[inner] for inner in reorder(tuple(value)) or value}
-        elif type(value) not in _SCALARS:
-            return None
-        found[key] = value
-    return MappingProxyType(found)
+    fields: dict[str, object] = {
+        "seq": seq,
+        "time": time,
+        "type": stored_type(event.kind),
+        "actor": str(actor_of(event.kind, event.principal)),
+        "stream": stream,
+        "payload": payload,
+    }
+    # Compared, so that what is no text is refused as such.
+    if event.principal != "":
+        fields["principal"] = event.principal
+    if event.causation_id != "":
+        fields["causation_id"] = event.causation_id
+    fields["schema_version"] = SCHEMA_VERSION
+    return encode_fields(fields)
 
 
 def decode(data: bytes) -> Event:
@@ -263,7 +205,7 @@ def view(envelope: Envelope) -> Event:
     if usage is not None:
         del rest["usage"]
     return Event(
-        kind=_kind(envelope.type),
+        kind=kind_of(envelope.type),
         seq=envelope.seq,
         time=envelope.time,
         actor=envelope.actor,
@@ -277,13 +219,19 @@ def view(envelope: Envelope) -> Event:
     )
 
 
-def _kind(stored: str) -> str:
+def kind_of(stored: str) -> str:
     """Return the kind of a stored type.
 
     A foreign store may hold a type named like one of our kinds that is stored under another name; L4 does not read it as that
     kind, so neither does a reader here.
     """
     return f"unmapped.{stored}" if stored in STORED_TYPES else _KINDS.get(stored, stored)
+
+
+def _check_detail(detail: Detail, payload: dict[str, object]) -> None:
+    clash = sorted(key for key, value in detail.items() if key in payload or _is_owned(key, value))
+    if clash:
+        raise ValueError(f"detail repeats the payload keys {clash}")
 
 
 def _is_owned(key: str, value: object) -> bool:

@@ -6,7 +6,7 @@ stands alone: the session's terminal event is put behind it, in the same append,
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 import trio
 
@@ -14,7 +14,10 @@ from affidavit.actors.approvals import Approvals
 from affidavit.actors.errors import RunCancelled, RunFinished, Stalled
 from affidavit.actors.events import RECORD_KINDS, TERMINAL_KINDS, Event, FaultClass, Kind
 from affidavit.actors.goal import Phase
+from affidavit.actors.open_ends import OpenEnds
 from affidavit.actors.projection import Projection, reduce
+
+_MOST_BEHIND: Final = 32
 
 
 @final
@@ -23,7 +26,9 @@ class RunState:
 
     def __init__(self) -> None:
         """Begin with an empty stream."""
-        self.projection = Projection()
+        self._projection = Projection()
+        # Durable events that are not in the projection yet, since nothing is decided by that; few, so that a look is cheap.
+        self._behind: list[Event] = []
         self.opened = False
         self.terminal: Event | None = None
         self.ended_phase: Event | None = None
@@ -37,11 +42,27 @@ class RunState:
         # The child.completed event of each goal that has folded back.
         self.folded_back: dict[str, Event] = {}
         self.approvals = Approvals()
+        self.open_ends = OpenEnds()
+
+    @property
+    def projection(self) -> Projection:
+        """The status of the run, up to its last durable event."""
+        return self.catch_up()
+
+    def catch_up(self) -> Projection:
+        """Fold into the projection what is not in it yet, and return it. To be called when there is time for it."""
+        behind, self._behind = self._behind, []
+        for event in behind:
+            self._projection = reduce(self._projection, event)
+        return self._projection
 
     def apply(self, event: Event) -> None:
         """Fold one durable event."""
-        self.projection = reduce(self.projection, event)
+        self._behind.append(event)
+        if len(self._behind) > _MOST_BEHIND:
+            self.catch_up()
         self.approvals.apply(event)
+        self.open_ends.apply(event)
         if event.causation_id:
             self.effects[event.causation_id] = event.seq
         if event.kind == Kind.SESSION_STARTED:
@@ -115,6 +136,17 @@ def is_end_of_goal(event: Event) -> bool:
         return False
     phase = Phase.read(event.detail.get("phase"))
     return phase is not None and phase.terminal
+
+
+def is_end_of_run(event: Event) -> bool:
+    """Tell whether an event ends the run: its terminal event, or the terminal phase of its root goal that brings one."""
+    return event.kind in TERMINAL_KINDS or is_end_of_goal(event)
+
+
+def is_cancelled_end(event: Event) -> bool:
+    """Tell whether an event ends the run as cancelled."""
+    converged = event.kind == Kind.CONVERGED or event.detail.get("phase") == Phase.CONVERGED
+    return event.error_class == FaultClass.CANCELLED and is_end_of_run(event) and not converged
 
 
 def terminal_event(phase: Event) -> Event:

@@ -16,6 +16,7 @@ from affidavit.actors.crew import Stop
 from affidavit.actors.deltas import LiveTexts
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import TERMINAL_KINDS, Event
+from affidavit.actors.leisure import offer
 from affidavit.actors.logs.port import Log
 from affidavit.actors.mailbox import Mailbox, Reply, answer
 from affidavit.actors.nurseries import StartService
@@ -123,11 +124,17 @@ class SessionCore:
         """The bus is gone: requests are found by the floor from now on."""
 
     def _observe(self, committed: Committed) -> None:
+        state = self.record.state
         for event in committed.events:
-            self.record.state.apply(event)
+            state.apply(event)
+        offer(state.catch_up)
         driven, listening = self.record.driven, self.record.listening
         if driven is not None and listening is not None:
-            listening.hear(driven[1], committed.events)
+            try:
+                listening.hear(driven[1], committed.events)
+            except Exception as error:
+                # What was recorded stands, and whoever recorded it is not to blame; but what drives the run has lost its place.
+                self.record.fail(error)
         self.seals.count(committed)
         if any(event.kind in TERMINAL_KINDS for event in committed.events):
             self._watch.enrol()
