@@ -50,6 +50,7 @@ class Request:
         reason: Why.
         expires: Unix nanoseconds after which it is refused; 0 for never.
         call: The call it is about; 0 for none.
+        goal: The goal it is about; empty for the whole run.
         detail: What else it says, by its own names. Anyone who may write the store may have written it.
     """
 
@@ -60,6 +61,7 @@ class Request:
     reason: str = ""
     expires: int = 0
     call: int = 0
+    goal: str = ""
     detail: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -175,6 +177,7 @@ class InboxReader:
                 reason=event.reason,
                 expires=expires if isinstance(expires, int) else 0,
                 call=event.call,
+                goal=event.goal,
                 detail=event.detail,
             )
 
@@ -239,6 +242,11 @@ def decision_asked(request: Request) -> Decision | None:
 def brake_event(*, engage: bool, principal: str, reason: str) -> Event:
     """Return the event that asks for the brake to be pulled, or let go."""
     return Event(Kind.REQUEST_BRAKE, principal=principal, reason=reason, detail={"engage": engage})
+
+
+def cancel_goal_event(goal: str, *, principal: str, reason: str) -> Event:
+    """Return the event that asks for one goal of the run to be ended, and those below it."""
+    return Event(Kind.REQUEST_CANCEL_GOAL, goal=goal, principal=principal, reason=reason)
 
 
 def answer_event(request: Request, answer: Answer) -> Event:

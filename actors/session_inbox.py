@@ -150,8 +150,8 @@ class SessionInbox:
         return Answer(Outcome.DONE, seq=effect)
 
     async def _cancel_goal(self, request: Request) -> Answer:
-        goal = request.detail.get("goal")
-        if not isinstance(goal, str) or not goal:
+        goal = request.goal
+        if not goal:
             return _refused(MALFORMED, "the request does not say which goal is to end")
         await self._effects.cancel_goal(goal, Stop(request.principal, request.reason, request.id))
         effect = self._state.effects.get(request.id)

@@ -1,6 +1,6 @@
 """The tools of an agent on the command line: reading a workspace and, only where they are named, commands and the net.
 
-`run_command` and `http_fetch` are there only if the goal or the policy names them: nobody is given a shell by default.
+`run_command`, `http_fetch` and `spawn` are there only if the goal or the policy names them: nobody is given a shell by default.
 The store, and files that hold the operator's secrets, are shown to no agent, even where its workspace is around them.
 """
 
@@ -16,6 +16,8 @@ from affidavit.actors.containment.detect import detect
 from affidavit.actors.containment.none import NoContainment
 from affidavit.actors.containment.plan import within
 from affidavit.actors.containment.port import ProxyRoute
+from affidavit.actors.deciders.fanout import SPAWN_ACTION
+from affidavit.actors.delegation import SpawnTool
 from affidavit.actors.models.endpoint import ANTHROPIC, OPENAI
 from affidavit.actors.netguard.proxy import open_proxy
 from affidavit.actors.netguard.scope import current_guard
@@ -30,6 +32,9 @@ from affidavit.tools.place import Place
 
 COMMAND: Final = "run_command"
 FETCH: Final = "http_fetch"
+SPAWN: Final = SPAWN_ACTION
+# What needs no workspace.
+ANYWHERE: Final = frozenset({FETCH, SPAWN})
 _SECRET_FILES: Final = (FILE_VARIABLE, OPENAI.file_variable, ANTHROPIC.file_variable)
 
 
@@ -61,6 +66,9 @@ async def agent_toolbox(
         tools.append(await _commands(root, kept))
     if FETCH in named:
         tools.append(http_fetch())
+    if SPAWN in named:
+        # Without agents, whose models are opened when the run is driven.
+        tools.append(SpawnTool())
     return Toolbox(tools, place=root)
 
 

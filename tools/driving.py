@@ -28,6 +28,7 @@ from affidavit.actors.secrets import NO_SECRETS, secrets_of_file
 from affidavit.actors.signers.port import Signer
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.tools.console.stage import Stage, open_stage
+from affidavit.tools.agent_delegation import open_agents
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.interrupts import open_interrupts
@@ -113,8 +114,12 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
         AffidavitError: The run could not be started, or stopped because of a fault.
     """
     synchronous = chosen_synchronous()
-    async with open_model(setting.model) as model:
-        config = setting.config(model, toolbox)
+    policy = setting.policy.policy if setting.policy else None
+    async with (
+        open_model(setting.model) as model,
+        open_agents(toolbox, policy, setting.model, model) as tools,
+    ):
+        config = setting.config(model, tools)
         key = ask_for_key(setting.place)
         async with open_sqlite_log(setting.place.runs, synchronous=synchronous) as log:
             return await _conduct(setting, log, key.open(), config, start)

@@ -5,12 +5,13 @@ The rule: nothing is hidden. A kind that is not known here still shows its seq, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from affidavit.actors.events import Event, Kind, Usage
 from affidavit.tools import check_words as ground_truth
 from affidavit.tools import governance_words as governance
+from affidavit.tools.goals import goal_label
 from affidavit.tools.terminal import Tone
 from affidavit.tools.words import Words, quiet
 
@@ -27,7 +28,9 @@ def words_of(event: Event, arguments: str | None = None) -> Words:
         words = governance.approval_requested(event, arguments)
     else:
         words = Words(event.text) if say is None else say(event)
-    return Words(f"[{event.goal}] {words.text}", words.tone, words.folded) if event.goal else words
+    # A child's start and end name the child, and not the goal that they are shown to.
+    of = "" if event.kind in (Kind.CHILD_SPAWNED, Kind.CHILD_COMPLETED) else event.goal
+    return Words(f"[{goal_label(of)}] {words.text}", words.tone, words.folded) if of else words
 
 
 def usage_words(usage: Usage) -> str:
@@ -44,7 +47,8 @@ def _phase(event: Event) -> Words:
     accepted = (
         f", with another {' and '.join(map(str, changed))}" if isinstance(changed, list | tuple) else ""
     )
-    return quiet(f"{event.detail.get('phase', '')}{accepted}")
+    by = f", by {event.principal}" if event.principal else ""
+    return quiet(f"{event.detail.get('phase', '')}{by}{accepted}")
 
 
 def _turn_started(event: Event) -> Words:
@@ -71,14 +75,26 @@ def _turn_completed(event: Event) -> Words:
 
 
 def _spawned(event: Event) -> Words:
-    return Words(f"child {event.child}: {event.text}", folded=True)
+    spec = event.detail.get("spec")
+    profile = spec.get("profile") if isinstance(spec, Mapping) else None
+    agent = f", {profile}" if isinstance(profile, str) and profile else ""
+    model = event.detail.get("model")
+    on = f" on {model}" if isinstance(model, str) and model else ""
+    return Words(f"child {goal_label(event.child)}{_below(event)}{agent}{on}: {event.text}", folded=True)
 
 
 def _folded_back(event: Event) -> Words:
     how = "FAILED" if event.is_error else "ended"
     return Words(
-        f"child {event.child} {how}: {event.result}", Tone.BAD if event.is_error else Tone.PLAIN, folded=True
+        f"child {goal_label(event.child)}{_below(event)} {how}: {event.result}",
+        Tone.BAD if event.is_error else Tone.PLAIN,
+        folded=True,
     )
+
+
+def _below(event: Event) -> str:
+    """Return which goal a child works for, unless it is the run's own, whose id has no dot."""
+    return f" of [{goal_label(event.goal)}]" if "." in event.goal else ""
 
 
 def _converged(event: Event) -> Words:

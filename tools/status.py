@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from affidavit.actors.projection import Projection
 from affidavit.tools._verify_report import plain
 from affidavit.tools.event_words import usage_words
+from affidavit.tools.goals import children_words
 from affidavit.tools.waits import Wait, waits_words
 
 
@@ -30,5 +31,5 @@ def status_lines(p: Projection, waits: Sequence[Wait] = ()) -> Iterator[str]:
     if p.egress_allowed or p.egress_blocked:
         yield f"network    {p.egress_allowed} connections allowed, {p.egress_blocked} refused"
     if p.fanout:
-        yield f"children   {len(p.fanout)}"
+        yield f"children   {children_words(p.fanout)}"
     yield f"record     {p.record}, {sealed_words(p)}"

@@ -9,6 +9,7 @@ from typing import final
 from affidavit.actors.approvals import Approval, Approvals
 from affidavit.actors.events import Event, Kind
 from affidavit.tools._verify_report import plain
+from affidavit.tools.goals import goal_label
 from affidavit.tools.governance_words import when
 from affidavit.tools.place import Place
 
@@ -94,7 +95,8 @@ def wait_lines(wait: Wait) -> Iterator[str]:
     approval = wait.approval
     by = f" by {', '.join(map(plain, approval.approvers))}" if approval.approvers else ""
     signed = "; the decision must be signed" if approval.signed else ""
-    yield f"call {approval.call}: {plain(approval.action)} waits for approval{by}{signed}"
+    of = f" of child {plain(goal_label(approval.goal))}" if approval.goal else ""
+    yield f"call {approval.call}: {plain(approval.action)}{of} waits for approval{by}{signed}"
     yield f"  asked at event {approval.requested}, until {when(approval.expires)}"
     if wait.arguments is None:
         yield "  its arguments are NOT those on the record: it cannot be approved"

@@ -42,7 +42,7 @@ class CapabilityGrant:
         if not action.known:
             return Denial(FaultClass.FORBIDDEN, "unknown_tool", f"there is no tool named {action.name!r}")
         if not self.permits(action.name):
-            return Denial(
-                FaultClass.FORBIDDEN, "capability_denied", f"this run is not granted the tool {action.name!r}"
-            )
+            who = "goal" if action.goal else "run"
+            reason = f"this {who} is not granted the tool {action.name!r}"
+            return Denial(FaultClass.FORBIDDEN, "capability_denied", reason)
         return None

@@ -46,7 +46,13 @@ class Toolbox(Mapping[str, Tool]):
                 raise ConfigurationError(f"two tools are named {name!r}")
             found[name] = tool
         self._tools = MappingProxyType(dict(sorted(found.items())))
+        self._place = place
         self._digest = _digest(self._tools.values(), place)
+
+    def replacing(self, tool: Tool) -> Toolbox:
+        """Return a toolbox with a tool in the place of the one of its name, which may be missing."""
+        others = (each for name, each in self._tools.items() if name != tool.spec.name)
+        return Toolbox((*others, tool), place=self._place)
 
     def __getitem__(self, name: str) -> Tool:
         """Return the tool of this name; KeyError if there is none."""

@@ -8,11 +8,13 @@ import pytest
 import trio
 import trio.testing
 
+from affidavit.actors.clock import SystemClock
 from affidavit.actors.deciders.fanout import DEFAULT_CHILDREN
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.events import Kind
 from affidavit.actors.fanout import FanoutState
 from affidavit.actors.host import open_host
+from affidavit.actors.inbox import InboxReader, cancel_goal_event, post
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import ModelReply, ModelRequest, ToolCall
@@ -24,7 +26,18 @@ from affidavit.actors.toolbox.http_fetch import http_fetch
 from affidavit.actors.toolbox.registry import Toolbox
 from tests.actors.approval_kit import waiting_run
 from tests.actors.fanout_kit import CastModel, fanout_config, spawns
-from tests.actors.mission_kit import DONE, GOAL, RUN, SIGNER, FakeTool, calls, ended, repeat, run_to_end
+from tests.actors.mission_kit import (
+    DONE,
+    GOAL,
+    RUN,
+    SIGNER,
+    FakeTool,
+    calls,
+    ended,
+    repeat,
+    run_to_end,
+    session_and_runtime,
+)
 
 ROOT = GOAL.objective
 METADATA = "http://169.254.169.254/latest/meta-data"
@@ -168,3 +181,41 @@ async def test_g8_where_a_child_may_not_connect_the_record_says_that_it_was_the_
     (child,) = project(run.events).fanout
     decisions = {(each.goal, each.host, each.allowed) for each in run.of(Kind.EGRESS_DECISION)}
     assert decisions == {("", "169.254.169.254", False), (child.id, "169.254.169.254", False)}
+
+
+async def test_another_process_has_one_goal_ended_by_way_of_the_inbox() -> None:
+    """Once, in the asker's name, with the request as the cause; what cannot be done is answered with its code."""
+    reached = trio.Event()
+
+    async def before(objective: str, position: int) -> None:
+        await trio.lowlevel.checkpoint()
+        if objective == "wait":
+            reached.set()
+            await trio.sleep_forever()
+
+    log = MemoryLog()
+    async with session_and_runtime(log, fanout_config({ROOT: (spawns("wait"), DONE)}, before=before)) as (
+        session,
+        runtime,
+    ):
+        await session.submit(runtime, GOAL)
+        await reached.wait()
+        (child,) = session.projection.fanout
+        reader = InboxReader(log, RUN)
+        for goal in (child.id, child.id, "nobody", ""):
+            asked = cancel_goal_event(goal, principal="ada", reason="not needed")
+            reader.expect(await post(log, RUN, asked, SystemClock()))
+        await session.attend()
+        assert await session.wait() == DONE.text
+        await session.seal()
+    await reader.catch_up()
+    assert [(answer.outcome, answer.code) for _, answer in sorted(reader.answers.items())] == [
+        ("done", ""),
+        ("refused", "finished"),
+        ("refused", "unknown_goal"),
+        ("refused", "malformed"),
+    ]
+    run = await ended(log, DONE.text, "")
+    (phase,) = [event for event in run.of(Kind.GOAL_PHASE) if event.principal]
+    assert (phase.goal, phase.principal, phase.causation_id) == (child.id, "ada", f"{RUN}.inbox/1")
+    assert reader.answers[1].seq == phase.seq

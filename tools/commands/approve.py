@@ -130,6 +130,7 @@ def _as_json(run_id: str, wait: Wait) -> dict[str, object]:
     return {
         "run": run_id,
         "call": approval.call,
+        "goal": approval.goal,
         "action": approval.action,
         "arguments": wait.arguments,
         "args": approval.args.hex(),

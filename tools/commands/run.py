@@ -14,7 +14,7 @@ from affidavit.actors.host import Host, Run
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.toolbox.registry import Toolbox
-from affidavit.tools.agent_tools import FETCH, agent_toolbox
+from affidavit.tools.agent_tools import ANYWHERE, agent_toolbox
 from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
 from affidavit.tools.commands.workspace_brief import system_prompt
 from affidavit.tools.console.choice import Plain, wants_view
@@ -65,7 +65,7 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     """
     if not objective.strip():
         raise UsageError("the objective is empty; say what the agent is to do")
-    if set(goal.granted or ()) - {FETCH} and workspace is None:
+    if set(goal.granted or ()) - ANYWHERE and workspace is None:
         raise UsageError("--tools grants tools that only a workspace gives: name one with --workspace")
     place, named = place_of(store), policy_of(policy, workspace)
     toolbox = await agent_toolbox(workspace, tools_named(goal.granted, named), place, secret_file)
