@@ -190,7 +190,8 @@ def _address(vendor: Vendor, url: str) -> tuple[str, int]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigurationError(f"{name} is not an address: {error}") from error
+        # What is wrong with it is not repeated: it may be a password that stands where a port should.
+        raise ConfigurationError(f"{name} is not an address") from error
     if parts.scheme not in _PORTS or not parts.hostname:
         raise ConfigurationError(f"{name} must look like {vendor.base_url}")
     if parts.username is not None or parts.query or parts.fragment:

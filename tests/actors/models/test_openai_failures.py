@@ -135,6 +135,7 @@ def unused_tcp_port() -> int:
         ("http://", KEY, "must look like"),
         ("http://[::1", KEY, "is not an address"),
         ("http://x:99999/v1", KEY, "is not an address"),
+        (f"http://x:{KEY}", KEY, "is not an address$"),
         (f"https://user:{KEY}@x/v1", "k", "without user"),
         ("https://x/v1?key=1", KEY, "without user, query"),
         (None, "two words", "characters that no key has"),
