@@ -9,16 +9,16 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final, final
 
 import trio
 
+from affidavit.actors.deltas import LiveReader
 from affidavit.actors.events import Event
 from affidavit.actors.nurseries import open_owned_nursery
-from affidavit.actors.session_handle import Session
-from affidavit.crypto.failures import AffidavitError
 from affidavit.tools.console.held_errors import held_errors
 from affidavit.tools.console.keymap import Decide, Intent, Scroll, Stop, press, settled
 from affidavit.tools.console.keys import Key, KeyReader
@@ -27,7 +27,7 @@ from affidavit.tools.console.screen import Screen
 from affidavit.tools.console.terminal_modes import FullScreen, open_full_screen
 from affidavit.tools.console.ui import Ui
 from affidavit.tools.console.view import View, fold, fold_live
-from affidavit.tools.errors import sentence
+from affidavit.tools.errors import notice, sentence
 
 _FRAME_SECONDS: Final = 1 / 12
 # A frame that took so long is followed by so many times as long without one.
@@ -35,15 +35,20 @@ _REST: Final = 20
 # After so long without more, what may be the beginning of a longer key is an Escape.
 _ESCAPE_SECONDS: Final = 0.05
 # How long the last frame may take to get out.
-_LAST_GRACE: Final = 0.5
+_LAST_GRACE: Final = 2.0
 
 Decider = Callable[[Decide], Awaitable[str]]
-"""Has a decision recorded, and returns what to tell the person. An `AffidavitError` is told in its stead."""
+"""Has a decision recorded, and returns what to tell the person. What it raises is told in its stead."""
 
 
 @final
 class LiveView:
-    """One run on one terminal. Made by `open_live_view`."""
+    """One run on one terminal. Made by `open_live_view`.
+
+    Attributes:
+        view: What there is to show.
+        has_failed: Whether it has ended by a fault of its own; the terminal is as before then.
+    """
 
     def __init__(self, screen: FullScreen, nursery: trio.Nursery, view: View, ui: Ui) -> None:
         """Use `open_live_view`."""
@@ -54,6 +59,7 @@ class LiveView:
         self._layout = Screen()
         self._painter = FramePainter()
         self._decide: Decider | None = None
+        self.has_failed = False
         self._left = False
         self._changed = trio.Event()
         # Whoever holds it has the one frame that may be on its way.
@@ -66,8 +72,12 @@ class LiveView:
         self.fold(event)
 
     def fold(self, event: Event) -> None:
-        """Take one event; it is shown with the next frame."""
-        self.view = fold(self.view, event)
+        """Take one event; it is shown with the next frame. Never raises."""
+        try:
+            self.view = fold(self.view, event)
+        except Exception as error:
+            if not self.has_failed:
+                self._fail(error)
         self._changed.set()
 
     def notice(self, text: str) -> None:
@@ -75,12 +85,12 @@ class LiveView:
         self._ui = replace(self._ui, notice=text)
         self._changed.set()
 
-    def attend(self, session: Session, decide: Decider) -> None:
-        """Show the session's answers in the making, and let a person approve and refuse, from here on."""
+    def attend(self, answers: AbstractContextManager[LiveReader], decide: Decider) -> None:
+        """Show answers in the making, and let a person approve and refuse, from here on."""
         self._decide = decide
         self._ui = replace(self._ui, can_decide=True)
         self._changed.set()
-        self._nursery.start_soon(self._follow_live, session, name="answers in the making")
+        self._start(partial(self._follow_live, answers))
 
     def leave(self) -> None:
         """Give the terminal back now, and say what was held back. Never waits for long; may be called twice."""
@@ -98,12 +108,27 @@ class LiveView:
         """Begin to paint and to attend to keys; this ends with the block of `open_live_view`."""
         self._terminal.enter()
         for task in (self._paint_on, self._resized, self._decide_on):
-            self._nursery.start_soon(task)
+            self._start(task)
         if self._terminal.has_keys:
-            self._nursery.start_soon(self._read_keys)
+            self._start(self._read_keys)
 
-    async def _follow_live(self, session: Session) -> None:
-        with session.subscribe_live() as pieces:
+    def _start(self, task: Callable[[], Awaitable[None]]) -> None:
+        self._nursery.start_soon(self._fenced, task)
+
+    async def _fenced(self, task: Callable[[], Awaitable[None]]) -> None:
+        """Do a part of the work. If it fails, the view ends and the run does not."""
+        try:
+            await task()
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.has_failed = True
+        self.leave()
+        notice(f"affidavit: the live view has ended: {sentence(error)}. The run goes on, line by line")
+
+    async def _follow_live(self, answers: AbstractContextManager[LiveReader]) -> None:
+        with answers as pieces:
             async for piece in pieces:
                 self.view = fold_live(self.view, piece)
                 self._changed.set()
@@ -186,7 +211,8 @@ class LiveView:
                 continue
             try:
                 self.notice(await self._decide(intent))
-            except (AffidavitError, ValueError) as error:
+            except Exception as error:
+                # Whatever hindered it, the person is told, and the call goes on waiting.
                 self.notice(f"nothing was decided: {sentence(error)}")
 
 

@@ -36,10 +36,10 @@ class Stage:
 
     async def tell(self, event: Event) -> None:
         """Show one event; each is shown once."""
-        if self._view is None:
-            await self._narrator.tell(event)
-        else:
+        if self._view is not None:
             await self._view.tell(event)
+        if self._view is None or self._view.has_failed:
+            await self._narrator.tell(event)
 
     def attend(self, session: Session) -> None:
         """Show answers in the making, and let a person decide about what waits."""
@@ -52,7 +52,7 @@ class Stage:
             await session.decide(decision)
             return f"call {wanted.call} {decision.word} by {who}"
 
-        self._view.attend(session, decide)
+        self._view.attend(session.subscribe_live(), decide)
 
     def leave(self) -> None:
         """Give the terminal back now, so that something can be said on it."""
@@ -67,12 +67,15 @@ class Stage:
         """
         view = self._view
         if view is not None:
-            while batch := await log.read(run_id, view.view.seq):
+            seq = view.view.seq
+            while not view.has_failed and (batch := await log.read(run_id, seq)):
                 for row in batch:
                     view.fold(decode(row.data))
+                seq = batch[-1].seq
             await view.paint_last()
             view.leave()
-            await self._narrator.skip_to(max(view.view.seq - TAIL, 0), run_id)
+            if not view.has_failed:
+                await self._narrator.skip_to(max(view.view.seq - TAIL, 0), run_id)
         await self._narrator.catch_up(log, run_id)
 
 
