@@ -43,6 +43,7 @@ system_packages() {
     need openssh-client command -v ssh-keygen
     need strace command -v strace
     need bubblewrap command -v bwrap
+    need tmux command -v tmux
 }
 
 make_venv() { # make_venv NAME LOCK...: .ci/venvs/NAME with just what the locks list; kept while they stay as they are

@@ -47,6 +47,10 @@ class Pty:
             return self.glass
         raise AssertionError(f"the screen never came to be as wanted; it shows:\n{self.glass.text}")
 
+    async def fills(self, width: int, height: int) -> Glass:
+        """Read until the screen has exactly a size."""
+        return await self.until(lambda glass: (glass.width(), max(glass.rows, default=0)) == (width, height))
+
     async def shows(self, words: str) -> Glass:
         """Read until some words are on the screen."""
         return await self.until(lambda glass: words in glass.text)

@@ -61,7 +61,7 @@ async def test_the_size_may_change_at_any_time() -> None:
             for size in ((120, 40), (30, 8), (80, 24)):
                 pty.resize(*size)
                 signal.raise_signal(signal.SIGWINCH)
-                await pty.until(lambda glass, size=size: (glass.width(), max(glass.rows)) == size)
+                await pty.fills(*size)
 
 
 async def test_a_person_decides_by_keys() -> None:
