@@ -15,24 +15,29 @@ import trio
 class Gate:
     """Lets one task at a time through, in the order in which they came."""
 
-    __slots__ = ("_lock",)
+    __slots__ = ("_is_held", "_waiting")
 
     def __init__(self) -> None:
         """Open the gate."""
-        self._lock = trio.Lock()
+        self._is_held = False
+        self._waiting = trio.lowlevel.ParkingLot()
 
     async def __aenter__(self) -> None:
         """Enter, at once if nobody is inside.
 
         Cancellation: while waiting; then nothing was entered.
         """
-        try:
-            self._lock.acquire_nowait()
-        except trio.WouldBlock:
-            await self._lock.acquire()
+        if self._is_held:
+            # Whoever is woken has been handed the gate, and nobody can come in between.
+            await self._waiting.park()
+        else:
+            self._is_held = True
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let the next one in."""
-        self._lock.release()
+        if self._waiting:
+            self._waiting.unpark()
+        else:
+            self._is_held = False

@@ -18,6 +18,7 @@ from affidavit.actors.open_ends import OpenEnds
 from affidavit.actors.projection import Projection, reduce
 
 _MOST_BEHIND: Final = 32
+_ENDING: Final = TERMINAL_KINDS | {Kind.GOAL_PHASE}
 
 
 @final
@@ -173,6 +174,8 @@ def size_of(event: Event) -> int:
 
 def _with_terminal(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """Put the terminal event last, where one belongs: the first that was given, else that of the terminal phase."""
+    if not any(event.kind in _ENDING for event in events):
+        return events
     rest = tuple(event for event in events if event.kind not in TERMINAL_KINDS)
     given = next((event for event in events if event.kind in TERMINAL_KINDS), None)
     if given is not None:

@@ -23,18 +23,20 @@ def judge(deciders: Sequence[Decider], action: Action, standing: Standing) -> Ju
     """
     ask: Ask | None = None
     for decider in deciders:
-        match decider.decide(action, standing):
-            case Denial() as denial:
-                return denial
-            case Ask() as needed:
-                both = needed if ask is None else _both(ask, needed)
+        answer = decider.decide(action, standing)
+        if answer is None:
+            continue
+        match answer:
+            case Denial():
+                return answer
+            case Ask():
+                both = answer if ask is None else _both(ask, answer)
                 if isinstance(both, Denial):
                     return both
                 ask = both
             case Trim(reserve):
-                action = replace(action, reserve=reserve)
-            case None:
-                pass
+                if reserve != action.reserve:
+                    action = replace(action, reserve=reserve)
     return Judgement(action, ask)
 
 

@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from affidavit.actors.errors import WriterFenced
-from affidavit.actors.logs.port import Entry
+from affidavit.actors.logs.port import Entry, Guard
 
 _MOVE: Final = """UPDATE streams SET
     tip = ?, terminal_seq = coalesce(?, terminal_seq), sealed_size = coalesce(?, sealed_size)
     WHERE stream = ? AND tip = ?"""
+_MOVE_GUARDED: Final = _MOVE + " AND NOT EXISTS (SELECT 1 FROM streams WHERE stream = ? AND tip > ?)"  # noqa: S608
 _MAKE: Final = "INSERT INTO streams (stream, tip, terminal_seq, sealed_size) VALUES (?, ?, ?, ?)"
 _TIP: Final = "SELECT tip FROM streams WHERE stream = ?"
 _ROW: Final = "INSERT INTO rows (stream, seq, data) VALUES (?, ?, ?)"
@@ -33,16 +34,16 @@ def move_index(connection: sqlite3.Connection, entry: Entry) -> int | WriterFenc
         sqlite3.Error: The whole transaction must be rolled back.
     """
     guard = entry.guard
-    if guard is not None:
-        grown = _tip(connection, guard.stream)
-        if grown > guard.seq:
-            return _lost(connection, entry) or WriterFenced(guard.stream, guard.seq, grown)
     tip = entry.expected_seq + len(entry.rows)
-    moved = connection.execute(
-        _MOVE, (tip, entry.terminal_seq, entry.sealed_size, entry.stream, entry.expected_seq)
-    ).rowcount
+    values = (tip, entry.terminal_seq, entry.sealed_size, entry.stream, entry.expected_seq)
+    if guard is None:
+        moved = connection.execute(_MOVE, values).rowcount
+    else:
+        moved = connection.execute(_MOVE_GUARDED, (*values, guard.stream, guard.seq)).rowcount
     if not moved:
         lost = _lost(connection, entry)
+        if lost is None and guard is not None:
+            lost = _overtaken(connection, guard)
         if lost is not None:
             return lost
         connection.execute(_MAKE, (entry.stream, tip, entry.terminal_seq or 0, entry.sealed_size or 0))
@@ -52,6 +53,11 @@ def move_index(connection: sqlite3.Connection, entry: Entry) -> int | WriterFenc
 def _lost(connection: sqlite3.Connection, entry: Entry) -> WriterFenced | None:
     actual = _tip(connection, entry.stream)
     return None if actual == entry.expected_seq else WriterFenced(entry.stream, entry.expected_seq, actual)
+
+
+def _overtaken(connection: sqlite3.Connection, guard: Guard) -> WriterFenced | None:
+    actual = _tip(connection, guard.stream)
+    return None if actual <= guard.seq else WriterFenced(guard.stream, guard.seq, actual)
 
 
 def _tip(connection: sqlite3.Connection, stream: str) -> int:
