@@ -87,6 +87,10 @@ HELD_BY: Final = {
         ("tests/actors/test_watch.py", "test_a_watcher_sees_backlog_and_tail_by_the_floor_alone"),
         ("tests/actors/test_session_inbox.py", "test_a_cancel_is_carried_out_and_answered_by_wake"),
         ("tests/actors/test_session_inbox.py", "test_a_seal_is_made_in_the_askers_name_and_the_run_goes_on"),
+        (
+            "tests/actors/test_fanout_governed.py",
+            "test_another_process_has_one_goal_ended_by_way_of_the_inbox",
+        ),
         ("tests/actors/logs/test_sqlite_processes.py", "test_ownership_lasts_as_long_as_its_process"),
         ("tests/actors/logs/test_sqlite_processes.py", "test_of_many_that_want_an_abandoned_run_one_has_it"),
     ),
@@ -115,6 +119,10 @@ HELD_BY: Final = {
         ),
         ("tests/actors/test_approval_waits.py", "test_g3_arguments_changed_after_approval_are_refused"),
         ("tests/crash/test_kill_waiting.py", "test_g3_killed_while_it_asks"),
+        (
+            "tests/actors/test_fanout_governed.py",
+            "test_g3_a_childs_call_waits_for_a_person_and_goes_on_once_it_is_approved",
+        ),
     ),
     "G4": (
         ("tests/actors/test_governed_run.py", "test_g4_what_was_done_is_not_done_again"),
@@ -127,6 +135,10 @@ HELD_BY: Final = {
     "G5": (
         ("tests/actors/test_fanout.py", "test_g5_a_child_never_has_a_tool_that_its_parent_has_not"),
         ("tests/actors/test_fanout.py", "test_g5_children_share_one_budget_of_steps"),
+        (
+            "tests/actors/test_fanout_governed.py",
+            "test_g5_a_policy_lowers_how_far_a_tool_lets_work_be_handed_on",
+        ),
         (
             "tests/machines/test_fanout_machine.py",
             "test_whatever_comes_between_a_fan_out_pays_at_most_once_and_ends_well_formed",
@@ -145,10 +157,15 @@ HELD_BY: Final = {
             "test_g7_the_action_under_way_ends_and_everything_after_it_is_refused",
         ),
         ("tests/tools/commands/test_brake.py", "test_g7_a_run_of_another_process_is_braked_while_it_works"),
+        ("tests/actors/test_fanout_governed.py", "test_g7_the_brake_stops_every_child"),
     ),
     "G8": (
         ("tests/actors/netguard/test_tricks.py", "test_a_trick_reaches_nobody_and_stands_on_the_record"),
         ("tests/actors/netguard/test_tricks.py", "test_a_name_that_changes_its_answer_is_looked_up_once"),
+        (
+            "tests/actors/test_fanout_governed.py",
+            "test_g8_where_a_child_may_not_connect_the_record_says_that_it_was_the_child",
+        ),
     ),
     "G9": (
         ("tests/actors/test_mission_hostile.py", "test_any_reply_and_any_result_leave_a_sound_record"),
