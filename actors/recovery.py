@@ -87,12 +87,13 @@ def child_ending_events(
     below = {each.goal for each in _subtree(root, child)}
     ends = (event for event in _interrupted(root) if event.goal in below)
     events = (*ends, *_endings(root, child, CANCELLED_ABOVE), *_fold_back(root, child, status))
-    result = _answer(root, child, status)
+    # A runtime other than ours may hand out work of its own accord, which answers no tool call.
+    answer = result_events(root.above(child), _answer(root, child, status)) if child.served else ()
     return tuple(
         replace(event, principal=principal, causation_id=causation_id)
         if event.kind == Kind.GOAL_PHASE and event.goal == child.goal
         else event
-        for event in (*events, *result_events(root.above(child), result))
+        for event in (*events, *answer)
     )
 
 

@@ -8,10 +8,10 @@ from typing import Final, final
 import trio
 
 from affidavit.actors.crew import Stop
-from affidavit.actors.errors import RunFinished, UnknownGoal
+from affidavit.actors.errors import LogError, RunFinished, UnknownGoal
 from affidavit.actors.events import Event, FaultClass
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
-from affidavit.actors.recovery import child_cancelled, ending_events
+from affidavit.actors.recovery import child_cancelled, closing_events
 from affidavit.actors.runtime_port import DelegatingRuntime, Runtime
 from affidavit.actors.session_record import CLOSED, SessionRecord, phase_event
 from affidavit.actors.session_seals import SessionSeals
@@ -20,6 +20,10 @@ logger = logging.getLogger(__name__)
 
 # Seconds that a session which is left by an error or a cancellation may take to park its run.
 PARK_GRACE: Final = 5.0
+# Seconds of these that its runtime may take to stop; the rest is for what the session then records and seals.
+STOP_GRACE: Final = 4.0
+# Seconds that a runtime may take to stop a run which is being cancelled. After that it is ended on the record all the same.
+CANCEL_GRACE: Final = 5.0
 
 
 @final
@@ -38,18 +42,14 @@ class SessionEnds:
             The terminal event that stands.
         """
         record = self._record
-        record.is_cancelling = True
+        status = GoalStatus(Phase.STALLED, reason, 0, FaultClass.CANCELLED)
+        phase = record.cancelling = phase_event(status, principal=principal, causation_id=causation_id)
         try:
             if record.driven is not None and record.state.terminal is None:
-                runtime, key = record.driven
-                await runtime.stop(key, fault=FaultClass.CANCELLED)
-            if record.state.opened and record.state.terminal is None:
-                # Our runtime has done this already; another may not, and a run that nobody drives has nobody else for it.
-                await record.close_calls(ending_events)
-            status = GoalStatus(Phase.STALLED, reason, 0, FaultClass.CANCELLED)
-            await record.end(phase_event(status, principal=principal, causation_id=causation_id))
+                await self._stop_for_good(*record.driven)
+            await record.end(phase)
         finally:
-            record.is_cancelling = False
+            record.cancelling = None
         if record.state.terminal is None:
             raise RuntimeError("the run has no terminal event after it was cancelled")
         return record.state.terminal
@@ -100,14 +100,48 @@ class SessionEnds:
         record.stopped = record.stopped or CLOSED
         if record.driven is not None and record.state.terminal is None:
             await self._stop(*record.driven)
+            await self._close_begun()
         record.release(CLOSED)
         if record.failure is None and self._seals.is_possible and record.taken_up:
             await self._seals.seal_quietly()
 
     async def _stop(self, runtime: Runtime, key: GoalKey) -> None:
         try:
-            await runtime.stop(key, fault=FaultClass.INTERRUPTED)
+            with trio.move_on_after(STOP_GRACE) as scope:
+                await runtime.stop(key, fault=FaultClass.INTERRUPTED)
+            if scope.cancelled_caught:
+                self._tell_overdue(STOP_GRACE)
         except Exception as error:
             # The caller's own exception may be on its way out, and nothing may take its place.
             logger.exception("the goal of run %s could not be stopped", self._record.stream.id)
             self._record.fail(error)
+
+    async def _stop_for_good(self, runtime: Runtime, key: GoalKey) -> None:
+        """Have the runtime stop. Whether it does or not, the run then ends on the record, and nothing more can be reported on it.
+
+        Raises:
+            LogError: What it had to record could not be.
+        """
+        try:
+            with trio.move_on_after(CANCEL_GRACE) as scope:
+                await runtime.stop(key, fault=FaultClass.CANCELLED)
+            if scope.cancelled_caught:
+                self._tell_overdue(CANCEL_GRACE)
+        except LogError:
+            raise
+        except Exception:
+            logger.exception("the goal of run %s could not be stopped", self._record.stream.id)
+
+    def _tell_overdue(self, grace: float) -> None:
+        run_id = self._record.stream.id
+        logger.warning("what drives run %s did not stop within %g s; it is left behind", run_id, grace)
+
+    async def _close_begun(self) -> None:
+        """Record begun actions as interrupted, where the runtime did not do so itself, and let it report no more."""
+        record = self._record
+        record.is_shut = True
+        if record.is_live and record.state.terminal is None and record.state.open_ends.has_actions:
+            try:
+                await record.close_calls(closing_events)
+            except LogError as error:
+                record.fail(error)

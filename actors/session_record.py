@@ -17,11 +17,16 @@ from affidavit.actors.events import Event, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import Guard, Log
-from affidavit.actors.run_state import RunState, terminal_event
+from affidavit.actors.recovery import ending_events
+from affidavit.actors.run_state import RunState, is_cancelled_end, is_end_of_run, terminal_event
 from affidavit.actors.runtime_port import ListeningRuntime, Runtime
 from affidavit.actors.stream import Prepare, Stream
 
 CLOSED: Final = "the session was closed"
+
+
+class _NotRead(Exception):
+    """What an end leaves open cannot be told without the run's fold as it stands now."""
 
 
 @final
@@ -36,7 +41,8 @@ class SessionRecord:
         driven: The goal, and what drives it.
         listening: What drives it, if it wants to hear of what is recorded.
         taken_up: Whether anybody submitted or resumed here. A session that was opened only to look leaves its run's record alone.
-        is_cancelling: Whether its goal is being cancelled just now.
+        cancelling: While its goal is being cancelled, the goal.phase event that says who asked for that, and why.
+        is_shut: Whether what drives it may report no more. What the session itself has to add may still be recorded.
         on_failure: What to do when the session has failed; set by its owner.
         on_release: What to do when the run has been let go of; set by its owner.
     """
@@ -50,7 +56,8 @@ class SessionRecord:
         self.driven: tuple[Runtime, GoalKey] | None = None
         self.listening: ListeningRuntime | None = None
         self.taken_up = False
-        self.is_cancelling = False
+        self.cancelling: Event | None = None
+        self.is_shut = False
         self.on_failure: Callable[[], None] | None = None
         self.on_release: Callable[[], None] | None = None
         self._log = log
@@ -85,9 +92,16 @@ class SessionRecord:
 
         def prepare(given: tuple[Event, ...]) -> tuple[Event, ...]:
             check()
-            return self.state.admit(given)
+            return self.state.admit(self._as_asked_for(given))
 
         return await self._append(events, prepare, guard)
+
+    def _as_asked_for(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Have a cancellation that the runtime itself reports say who asked for it."""
+        if self.cancelling is None:
+            return events
+        rest = tuple(event for event in events if not is_cancelled_end(event))
+        return events if len(rest) == len(events) else (*rest, self.cancelling)
 
     async def end(self, phase: Event) -> None:
         """Record the end of the root goal, and the terminal event with it, unless one stands already.
@@ -106,17 +120,42 @@ class SessionRecord:
     async def _append(
         self, events: tuple[Event, ...], prepare: Prepare, guard: Guard | None = None
     ) -> tuple[Event, ...]:
+        read: Conversation | None = None
+
         def prepare_if_going(given: tuple[Event, ...]) -> tuple[Event, ...]:
             if not self.is_live:
                 # A later event without the one that failed, or without ownership of the run, would falsify the record.
                 raise LogClosed(f"the session of run {self.stream.id} has stopped: {self.stopped}")
-            return prepare(given)
+            return self._with_ends(prepare(given), read)
 
         try:
-            return await self.stream.append(*events, prepare=prepare_if_going, guard=guard)
+            while True:
+                try:
+                    return await self.stream.append(*events, prepare=prepare_if_going, guard=guard)
+                except _NotRead:
+                    read = fold(await history(self._log, self.stream.id))
         except LogError as error:
             self.fail(error)
             raise
+
+    def _with_ends(self, events: tuple[Event, ...], read: Conversation | None) -> tuple[Event, ...]:
+        """Put ahead of the run's end what it still owes its transcript, whatever drives it may have left open.
+
+        Args:
+            events: What is to be recorded.
+            read: The fold of the run, if it was read.
+
+        Raises:
+            _NotRead: It has to be read first, or again.
+        """
+        end = next((at for at, event in enumerate(events) if is_end_of_run(event)), None)
+        if end is None or not self.state.open_ends.left_by(events):
+            return events
+        if read is None or read.seen != self.stream.tip:
+            raise _NotRead
+        for event in events:
+            read.apply(event)
+        return (*events[:end], *ending_events(read), *events[end:])
 
     async def close_calls(self, closing: Callable[[Conversation], tuple[Event, ...]]) -> None:
         """Record what `closing` says that the run still owes its transcript.
@@ -148,6 +187,15 @@ class SessionRecord:
         """Let go of a goal that its runtime did not take."""
         self.driven = self.listening = None
         self.release(reason)
+
+    def require_open(self) -> None:
+        """Refuse what drives the run once that was told to stop, and the session has said how it left.
+
+        Raises:
+            LogClosed: It may report no more.
+        """
+        if self.is_shut:
+            raise LogClosed(f"the session of run {self.stream.id} has stopped: {self.stopped}")
 
     def release(self, reason: str) -> None:
         """Let go of everybody who waits for the run's end, since it will not come in this session."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final, final
 
 from affidavit.actors.deltas import LiveText, Show
-from affidavit.actors.events import Event, Kind
+from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.logs.port import Guard
 from affidavit.actors.session_record import SessionRecord
 
@@ -15,6 +16,8 @@ from affidavit.actors.session_record import SessionRecord
 _OWN_KINDS: Final = frozenset(
     {Kind.SESSION_STARTED, Kind.USER_MESSAGE, Kind.BRAKE_ENGAGED, Kind.BRAKE_RELEASED}
 )
+# What stands between two goals names the one above, which is the run's id for its root; all else of the root names none.
+_EDGES: Final = frozenset({Kind.CHILD_SPAWNED, Kind.CHILD_COMPLETED})
 
 
 def _to_nobody(piece: LiveText) -> None:
@@ -41,11 +44,13 @@ class SessionReporter:
     async def report(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append; see the port.
 
+        The run's root goal may be named by the run's id, or not at all.
+
         Raises:
-            ValueError: One of them is of a kind that only the session itself writes.
+            ValueError: One of them is of a kind that only the session itself writes, or ends the run in the name of another goal.
         """
-        _check(events)
-        return await self._record.record(events)
+        record = self._record
+        return await record.record(_checked(events, record.stream.id), record.require_open)
 
     async def report_unless_asked(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append, unless others have asked for something; see the port.
@@ -53,17 +58,35 @@ class SessionReporter:
         Raises:
             ValueError: As `report`.
         """
-        _check(events)
-        return await self._record.record(events, guard=self._guard())
+        record = self._record
+        checked = _checked(events, record.stream.id)
+        return await record.record(checked, record.require_open, guard=self._guard())
 
     async def attend(self) -> None:
         """Have what others have asked of the run by now done first; see the port."""
         await self._attend()
 
 
-def _check(events: tuple[Event, ...]) -> None:
+def _checked(events: tuple[Event, ...], run_id: str) -> tuple[Event, ...]:
+    """Return the events, each with its goal named as it is on every stream.
+
+    Raises:
+        ValueError: One of them may not be reported.
+    """
     for event in events:
         # A driver may say that a request expired, and never that a person decided.
         decides = event.kind == Kind.APPROVAL_DECIDED and event.principal
         if decides or event.kind in _OWN_KINDS or event.kind.startswith("record."):
             raise ValueError(f"{event.kind} is written by the session alone")
+        if event.kind in TERMINAL_KINDS and event.goal not in ("", run_id):
+            raise ValueError(f"{event.kind} speaks of the run, and not of its goal {event.goal}")
+    if all(_is_named_so(event, run_id) for event in events):
+        return events
+    return tuple(
+        event if _is_named_so(event, run_id) else replace(event, goal=run_id if event.kind in _EDGES else "")
+        for event in events
+    )
+
+
+def _is_named_so(event: Event, run_id: str) -> bool:
+    return bool(event.goal) if event.kind in _EDGES else event.goal != run_id

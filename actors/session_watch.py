@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
+from affidavit.actors.events import FaultClass
 from affidavit.actors.goal import GoalStatus, Phase
 from affidavit.actors.runtime_port import TellingRuntime
 from affidavit.actors.session_inbox import SessionInbox
@@ -111,10 +112,16 @@ class SessionWatch:
 
     async def _follow_up(self, status: GoalStatus) -> None:
         record = self._record
+        if record.cancelling is not None and (not status.phase.terminal or _is_cancelled(status)):
+            # Its runtime has let go of it, and the terminal event, which says who asked for that, is still to come.
+            return
         if status.phase.terminal:
             self._timer.goals.leave(self)
             await record.end(phase_event(status))
-        elif not status.active and not record.is_cancelling:
-            # While it is being cancelled its runtime has let go of it and its terminal event is still to come.
+        elif not status.active:
             self._timer.goals.leave(self)
             record.release("nothing drives it any more")
+
+
+def _is_cancelled(status: GoalStatus) -> bool:
+    return status.phase is Phase.STALLED and status.error_class == FaultClass.CANCELLED
