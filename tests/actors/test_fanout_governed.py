@@ -184,7 +184,7 @@ async def test_g8_where_a_child_may_not_connect_the_record_says_that_it_was_the_
 
 
 async def test_another_process_has_one_goal_ended_by_way_of_the_inbox() -> None:
-    """Once, in the asker's name, with the request as the cause; what cannot be done is answered with its code."""
+    """Once, in the asker's name, with the request as the cause; what cannot be done is answered with its code (S11)."""
     reached = trio.Event()
 
     async def before(objective: str, position: int) -> None:
