@@ -19,6 +19,7 @@ BENCHES: Final = {
     "fanout": "affidavit.tools.bench.fanout",
     "session": "affidavit.tools.bench.session",
     "dispatch": "affidavit.tools.bench.dispatch",
+    "console": "affidavit.tools.bench.console",
 }
 ALL: Final = "all"
 

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from affidavit.actors.amounts import NOTHING, Amounts, reserved_by, used_by
 from affidavit.actors.events import Event, Kind
+
+_KINDS: Final = frozenset(
+    {
+        *(Kind.SESSION_STARTED, Kind.USER_MESSAGE, Kind.TURN_STARTED),
+        *(Kind.ACTION_ADMITTED, Kind.ACTION_COMPLETED),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,8 @@ class Budget:
 
 def with_event(budget: Budget, event: Event) -> Budget:
     """Return the budgets after one more event."""
+    if event.kind not in _KINDS:
+        return budget
     match event.kind:
         case Kind.SESSION_STARTED:
             spec = event.detail.get("spec")

@@ -86,11 +86,16 @@ def with_event(entries: Entries, event: Event, arguments: str | None = None) -> 
 
 
 def _with_result(entries: Entries, event: Event) -> Entries:
-    result = bounded(event.result)
+    result, use_id = bounded(event.result), event.tool_use_id
     for at in range(len(entries) - 1, -1, -1):
         each = entries[at]
-        is_call = each.role is Role.TOOL and each.result is None
-        if is_call and (each.goal, each.use_id) == (event.goal, event.tool_use_id):
+        # The id alone tells nearly all of them apart, and this looks at many.
+        if (
+            each.use_id == use_id
+            and each.goal == event.goal
+            and each.role is Role.TOOL
+            and each.result is None
+        ):
             done = replace(each, result=result, failed=event.is_error)
             return (*entries[:at], done, *entries[at + 1 :])
     alone = Entry(
@@ -109,21 +114,21 @@ def _with_result(entries: Entries, event: Event) -> Entries:
 def _entry(entries: Entries, event: Event, arguments: str | None) -> Entry | None:
     if _is_book_keeping(event):
         return None
+    if event.kind == Kind.TOOL_CALL:
+        return Entry(
+            event.seq,
+            Role.TOOL,
+            bounded(event.input),
+            event.goal,
+            name=event.tool,
+            use_id=event.tool_use_id,
+        )
     text = bounded(event.text)
     match event.kind:
         case Kind.SESSION_STARTED | Kind.USER_MESSAGE:
             return Entry(event.seq, Role.ASKED, text)
         case Kind.ASSISTANT:
             return Entry(event.seq, Role.SAID, text, event.goal)
-        case Kind.TOOL_CALL:
-            return Entry(
-                event.seq,
-                Role.TOOL,
-                bounded(event.input),
-                event.goal,
-                name=event.tool,
-                use_id=event.tool_use_id,
-            )
         case Kind.CONVERGED:
             said = _SAME if text and text == _last_answer(entries) else text
             return Entry(event.seq, Role.NOTE, f"converged: {said}", tone=Tone.GOOD)
@@ -134,6 +139,8 @@ def _entry(entries: Entries, event: Event, arguments: str | None) -> Entry | Non
 
 
 def _is_book_keeping(event: Event) -> bool:
+    if event.kind in _BOOK_KEEPING:
+        return True
     match event.kind:
         case Kind.ASSISTANT:
             return not event.text.strip()
@@ -141,8 +148,8 @@ def _is_book_keeping(event: Event) -> bool:
             return not event.fault
         case Kind.EGRESS_DECISION:
             return event.allowed
-        case kind:
-            return kind in _BOOK_KEEPING
+        case _:
+            return False
 
 
 def _last_answer(entries: Entries) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from affidavit.actors.ledgers import ActionEntry, ActionState, EgressEntry
 from affidavit.tools.console.budget import Budget
@@ -75,7 +76,7 @@ def wanted_height(view: View, width: int) -> int:
 
 def _recent(lines: Iterator[Line] | list[Line], height: int) -> list[Line]:
     """Return the first lines; rows stand newest first, so these are the ones that matter."""
-    return list(lines)[: max(height, 0)]
+    return list(islice(lines, max(height, 0)))
 
 
 def _stacked(view: View, width: int, height: int) -> Iterator[Line]:

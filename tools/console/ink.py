@@ -34,6 +34,7 @@ BAD_MARK: Final = "✗"
 WAITS_MARK: Final = "?"
 EMPTY: Final[Line] = ()
 _TAB: Final = 4
+_LONGEST_LINE: Final = 4096
 _OF_TONE: Final = {
     Tone.PLAIN: (PLAIN, " "),
     Tone.STRONG: (WAITS, "!"),
@@ -64,14 +65,19 @@ def line(text: str, style: Style = PLAIN) -> Line:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, its white space folded."""
-    return " ".join(text.split())
+    """Return the beginning of a text on one line, its white space folded; more than any line can hold."""
+    return " ".join(text[:_LONGEST_LINE].split())
+
+
+def taken(text: str) -> int:
+    """Return how many columns a text takes. Most text is of letters of one column each, which need no look."""
+    return len(text) if text.isascii() else columns(text)
 
 
 def shortened(text: str, width: int) -> str:
     """Return a clean line cut to a width, with a mark where something was left out."""
     text = clean(text)
-    if columns(text) <= width:
+    if taken(text) <= width:
         return text
     return cut_cells(text, width - 1) + "…" if width > 1 else cut_cells(text, width)
 
@@ -98,11 +104,14 @@ def hung(lines: Iterable[Line], first: Segment, indent: int) -> Iterator[Line]:
 
 def width_of(pieces: Line) -> int:
     """Return how many columns a line takes."""
-    return sum(columns(each.text) for each in pieces)
+    return sum(taken(each.text) for each in pieces)
 
 
 def fit(pieces: Line, width: int, style: Style = PLAIN) -> Line:
     """Return a line of exactly a width: cut, or filled up with blanks in a style."""
+    room = width - width_of(pieces)
+    if room >= 0:
+        return (*pieces, Segment(" " * room, style)) if room else pieces
     return tuple(Segment.adjust_line_length(list(pieces), width, style=style))
 
 

@@ -31,7 +31,7 @@ from affidavit.tools.errors import notice, sentence
 
 _FRAME_SECONDS: Final = 1 / 12
 # A frame that took so long is followed by so many times as long without one.
-_REST: Final = 20
+_REST: Final = 30
 # After so long without more, what may be the beginning of a longer key is an Escape.
 _ESCAPE_SECONDS: Final = 0.05
 # How long the last frame may take to get out.

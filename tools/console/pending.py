@@ -12,6 +12,12 @@ from typing import Final
 from affidavit.actors.events import Event, Kind
 
 _MOST_CALLS: Final = 256
+_KINDS: Final = frozenset(
+    {
+        *(Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.APPROVAL_REQUESTED, Kind.APPROVAL_DECIDED),
+        *(Kind.ACTION_REJECTED, Kind.ACTION_ADMITTED, Kind.BRAKE_ENGAGED, Kind.BRAKE_RELEASED),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,8 @@ class Waiting:
 
 def with_event(waiting: Waiting, event: Event) -> Waiting:
     """Return what waits after one more event."""
+    if event.kind not in _KINDS:
+        return waiting
     match event.kind:
         case Kind.TOOL_CALL:
             calls = (*waiting.calls[-_MOST_CALLS + 1 :], event)

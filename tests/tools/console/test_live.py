@@ -5,6 +5,7 @@ import signal
 import sys
 import termios
 from contextlib import suppress
+from typing import TextIO
 
 import pytest
 import trio
@@ -157,10 +158,15 @@ async def test_a_terminal_that_goes_away_ends_the_painting_alone() -> None:
     os.close(slave)
 
 
+def text_of_terminal(terminal: int) -> TextIO:
+    """A text stream to a terminal."""
+    return os.fdopen(os.dup(terminal), "w")
+
+
 async def test_what_is_said_meanwhile_is_said_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     """A warning does not break into the screen: its line is shown at the bottom, and all of it stands below afterwards."""
     with open_pty() as pty:
-        with os.fdopen(os.dup(pty.slave), "w") as errors:
+        with text_of_terminal(pty.slave) as errors:
             monkeypatch.setattr(sys, "stderr", errors)
             async with open_live_view(RUN, owns=True, out=pty.slave, keys=pty.slave):
                 await pty.shows("affidavit")
