@@ -20,7 +20,7 @@ from affidavit.actors.deciders.port import Action, Standing
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.json_values import same_input
 
-# How many tool calls back a breaker can look.
+# How many tool calls back a breaker can look: of one goal for what repeats itself, of all goals for what fails.
 WINDOW: Final = 64
 
 
@@ -49,14 +49,6 @@ class OpenAction:
     reserved: Amounts
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A tool call as the model asked for it, known by what it asked."""
-
-    goal: str
-    same: bytes
-
-
 @final
 class RunBook:
     """The shared state of one run.
@@ -78,7 +70,8 @@ class RunBook:
         self.turns = 0
         self.brake: str | None = None
         self.approvals = Approvals()
-        self._asked: deque[_Asked] = deque(maxlen=WINDOW)
+        # What each goal has asked for, so that the calls of many others do not push its own out of sight.
+        self._asked: dict[str, deque[bytes]] = {}
         # Counted when a call is asked for: by the time it is judged, those of its own turn may have left the window.
         self._repeats: dict[tuple[str, str], int] = {}
         self._endings: deque[bool] = deque(maxlen=WINDOW)
@@ -177,11 +170,10 @@ class RunBook:
         self.turns += 1
 
     def _tool_call(self, event: Event) -> None:
-        asked = _Asked(
-            event.goal, sha256(b"%s\0%s" % (event.tool.encode(), same_input(event.input))).digest()
-        )
-        self._asked.append(asked)
-        self._repeats[event.goal, event.tool_use_id] = self._asked.count(asked)
+        asked = sha256(b"%s\0%s" % (event.tool.encode(), same_input(event.input))).digest()
+        earlier = self._asked.setdefault(event.goal, deque(maxlen=WINDOW))
+        earlier.append(asked)
+        self._repeats[event.goal, event.tool_use_id] = earlier.count(asked)
 
     def _tool_result(self, event: Event) -> None:
         self._repeats.pop((event.goal, event.tool_use_id), None)

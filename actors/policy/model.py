@@ -127,8 +127,8 @@ class Breakers(Part):
     """When a run is stopped without anybody asking. 0 sets no breaker.
 
     Attributes:
-        repeated_calls: How often a tool may be asked for with the same arguments among the last 64 calls.
-        failures: How many failures among the last `of` tool calls stop the run.
+        repeated_calls: How often a tool may be asked for with the same arguments among the last 64 calls of one goal.
+        failures: How many failures among the last `of` tool calls, of all goals together, stop the run.
         of: See `failures`.
     """
 

@@ -19,7 +19,7 @@ from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import ModelReply, ModelRequest, ToolCall
 from affidavit.actors.policy.agents import spawn_tool
-from affidavit.actors.policy.model import Agent, Approval, Delegation, Grant, Policy
+from affidavit.actors.policy.model import Agent, Approval, Breakers, Delegation, Grant, Policy
 from affidavit.actors.projection import project
 from affidavit.actors.runtime import MissionExecutor
 from affidavit.actors.toolbox.http_fetch import http_fetch
@@ -219,3 +219,33 @@ async def test_another_process_has_one_goal_ended_by_way_of_the_inbox() -> None:
     (phase,) = [event for event in run.of(Kind.GOAL_PHASE) if event.principal]
     assert (phase.goal, phase.principal, phase.causation_id) == (child.id, "ada", f"{RUN}.inbox/1")
     assert reader.answers[1].seq == phase.seq
+
+
+async def test_however_many_siblings_call_a_tool_each_child_is_kept_from_repeating_itself() -> None:
+    """Thirty children repeat one call five times over: each is refused the fourth, which its siblings' calls do not hide."""
+    names = tuple(f"part {number}" for number in range(30))
+    loop = (*(calls("note") for _ in range(5)), ModelReply("done"))
+    note = FakeTool("note", repeat)
+    rounds = [trio.Event() for _ in loop]
+    there = [0 for _ in loop]
+
+    async def in_step(objective: str, position: int) -> None:
+        if objective != ROOT:
+            there[position] += 1
+            if there[position] == len(names):
+                rounds[position].set()
+            await rounds[position].wait()
+        await trio.lowlevel.checkpoint()
+
+    config = fanout_config(
+        {ROOT: (spawns(*names), DONE)} | dict.fromkeys(names, loop),
+        note,
+        before=in_step,
+        max_children=len(names),
+        policy=Policy(grant=Grant(tools=("note", "spawn")), breakers=Breakers(repeated_calls=3)),
+    )
+    run = await run_to_end(MemoryLog(), config)
+    assert note.runs == 3 * len(names)
+    refused = [event.goal for event in run.of(Kind.ACTION_REJECTED)]
+    assert {event.error_code for event in run.of(Kind.ACTION_REJECTED)} == {"breaker_repetition"}
+    assert {refused.count(child.id) for child in project(run.events).fanout} == {2}
