@@ -19,6 +19,7 @@ from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.logs.port import Log
 from affidavit.actors.mission_config import MissionConfig
+from affidavit.actors.nurseries import unwrapped
 from affidavit.actors.runtime import MissionExecutor, open_runtime
 from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
@@ -305,7 +306,7 @@ class Host:
             async with AsyncExitStack() as stack:
                 session = await stack.enter_async_context(self._session(run_id))
                 opening = self._runtime(session, config, accept_changes=accept_changes)
-                await begin(session, await stack.enter_async_context(opening))
+                await begin(session, await stack.enter_async_context(unwrapped(opening)))
                 run = Run(session)
                 self._remember(run)
                 task_status.started(run)

@@ -7,10 +7,12 @@ exception comes out untouched, and a failure of a background task comes out as t
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Protocol, final
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol, TypeVar, final
 
 import trio
+
+T = TypeVar("T")
 
 
 class TasksFailed(ExceptionGroup[Exception]):
@@ -59,6 +61,33 @@ async def open_owned_nursery() -> AsyncIterator[trio.Nursery]:
         raise _failure(failed) from None
     if own is not None:
         raise own
+
+
+@asynccontextmanager
+async def unwrapped(opening: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """Enter what somebody else opens, whose plain nurseries would wrap whatever the block raises.
+
+    Raises:
+        BaseException: The block's own exception, as itself; if something of the other's failed as well, that is its cause.
+            Without one of the block's, what the other raises.
+    """
+    own: Exception | None = None
+    try:
+        async with opening as opened:
+            try:
+                yield opened
+            except Exception as error:
+                own = error
+                raise
+    except BaseExceptionGroup as group:
+        if own is None:
+            raise
+        # By what is in it: of a group in a group, a nursery may have made another on the way.
+        known = tuple(map(id, _leaves(own)))
+        theirs = [leaf for leaf in _leaves(group) if id(leaf) not in known]
+        if any(isinstance(leaf, trio.Cancelled) for leaf in theirs):
+            raise
+        raise own from BaseExceptionGroup("beside it", theirs) if theirs else None
 
 
 def _split(error: BaseException) -> tuple[BaseException | None, BaseException | None]:

@@ -47,6 +47,7 @@ from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import LogReader
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.models.port import Message
+from affidavit.actors.nurseries import open_owned_nursery, unwrapped
 from affidavit.actors.recovery import closing_events, result_events, unanswered
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.signers.memory import EphemeralSigner
@@ -235,9 +236,9 @@ class AsyncioRuntime:
 @asynccontextmanager
 async def open_asyncio_runtime(log: LogReader, agent: Agent[AgentGoal, str]) -> AsyncIterator[AsyncioRuntime]:
     """Open the runtime, with an asyncio loop of its own that lives as long as the block."""
-    async with open_loop(), trio.open_nursery() as nursery:
+    # What the block raises leaves as itself, and not in the groups of the nurseries in between.
+    async with unwrapped(open_loop()), open_owned_nursery() as nursery:
         yield AsyncioRuntime(log, agent, nursery)
-        nursery.cancel_scope.cancel(reason="the runtime is closed")
 
 
 # What follows is an agent as its library has it, and knows nothing of trio but the one line by which its tool is governed.

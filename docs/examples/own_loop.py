@@ -27,6 +27,7 @@ from affidavit.actors.host import Run, open_host
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import LogReader
 from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.nurseries import open_owned_nursery
 from affidavit.actors.recovery import closing_events, result_events, turn_completed, unanswered
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.signers.memory import EphemeralSigner
@@ -218,9 +219,8 @@ def concluded(turn: int, answer: str) -> tuple[Event, ...]:
 @asynccontextmanager
 async def open_clerk(log: LogReader, office: Office) -> AsyncIterator[ClerkRuntime]:
     """Open the runtime. Its goals make progress while the block lasts, and none outlives it."""
-    async with trio.open_nursery() as nursery:
+    async with open_owned_nursery() as nursery:
         yield ClerkRuntime(log, office, nursery)
-        nursery.cancel_scope.cancel(reason="the clerk goes home")
 
 
 async def until(run: Run, tool: str, invoice: str) -> None:

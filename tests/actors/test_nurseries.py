@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 import trio
 import trio.testing
 
-from affidavit.actors.nurseries import TasksFailed, open_owned_nursery, open_services
+from affidavit.actors.nurseries import TasksFailed, open_owned_nursery, open_services, unwrapped
 
 
 async def raises(error: BaseException) -> None:
@@ -145,3 +148,48 @@ async def test_services_outlive_cancellation_until_the_block_has_ended() -> None
     assert scope.cancelled_caught
     assert served == ["on the way out"]
     assert trio.lowlevel.current_statistics().tasks_living == before
+
+
+@asynccontextmanager
+async def others(*failures: Exception) -> AsyncIterator[trio.Nursery]:
+    """Open what another program might: a plain nursery in a plain nursery, with tasks that fail once the body has."""
+
+    async def fail(error: Exception) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise error
+
+    async with trio.open_nursery() as outer, trio.open_nursery() as inner:
+        for failure in failures:
+            inner.start_soon(fail, failure)
+        await trio.testing.wait_all_tasks_blocked()
+        yield inner
+        outer.cancel_scope.cancel()
+
+
+async def test_what_a_block_raises_within_anothers_nurseries_comes_out_as_itself() -> None:
+    """A group of its own included; what failed of the other's comes with it as its cause."""
+    for own in (ValueError("mine"), ExceptionGroup("mine", [ValueError()])):
+        with pytest.raises(type(own)) as caught:
+            async with unwrapped(others()):
+                raise own
+        assert caught.value is own
+        with pytest.raises(type(own)) as caught:
+            async with unwrapped(others(OSError("theirs"))):
+                raise own
+        assert caught.value is own
+        assert pytest.RaisesGroup(OSError).matches(caught.value.__cause__)
+
+
+async def test_what_another_raises_by_itself_is_left_as_it_is() -> None:
+    """It has no exception of the block's in it; and a cancellation finds its scope."""
+    with pytest.RaisesGroup(OSError, flatten_subgroups=True):
+        async with unwrapped(others()) as nursery:
+            nursery.start_soon(raises, OSError("theirs"))
+            await trio.sleep_forever()
+    with trio.CancelScope() as scope:
+        async with unwrapped(others()):
+            scope.cancel()
+            await trio.sleep_forever()
+    assert scope.cancelled_caught
