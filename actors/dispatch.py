@@ -20,7 +20,7 @@ from affidavit.actors.approvals import Approval
 from affidavit.actors.clock import NANOSECONDS, Clock, SystemClock
 from affidavit.actors.deciders.chain import judge
 from affidavit.actors.deciders.grant import CapabilityGrant
-from affidavit.actors.deciders.port import Action, Ask, Decider, Denial, Judgement
+from affidavit.actors.deciders.port import Action, Ask, Decider, Denial, Judgement, Later
 from affidavit.actors.deciders.refusal import RefusalStands
 from affidavit.actors.dispatch_events import admitted, ended, expiry, rejected, requested
 from affidavit.actors.errors import GuardLost, LogError
@@ -96,13 +96,13 @@ class _Halt:
     """What keeps an action from beginning, in the light of all that others have asked.
 
     Attributes:
-        why: A refusal, or the approval that it needs.
+        why: A refusal, the approval that it needs, or that it must wait for others to end.
         approval: What became of the request to approve it, if there is one.
         call: Its correlation id.
         now: When it was judged, Unix nanoseconds.
     """
 
-    why: Denial | Ask
+    why: Denial | Ask | Later
     approval: Approval | None
     call: int
     now: int
@@ -253,7 +253,7 @@ class Dispatcher:
     async def _admit(
         self, action: Action, opening: tuple[Event, ...], refused: Callable[[Denial], tuple[Event, ...]]
     ) -> tuple[Action, Permit] | Denial:
-        """Judge an action until there is a last word, recording each; wait for a person in between."""
+        """Judge an action until there is a last word, recording each; wait for a person, or for others to end, in between."""
         run = self._run
         while True:
             async with run.gate:
@@ -262,14 +262,20 @@ class Dispatcher:
                 halt = await self._begin(action, opening)
                 if not isinstance(halt, _Halt):
                     return halt
+                # Taken before anything more is awaited, so that no end that comes now is missed.
+                freed = run.ledger.book.freed
                 why, approval = halt.why, halt.approval
                 if isinstance(why, Denial):
                     late = () if approval is None else expiry(approval, halt.now)
                     await self._ledger.record(*late, rejected(action, halt.call, why), *refused(why))
                     return why
-                if approval is None:
+                if isinstance(why, Ask) and approval is None:
                     await self._ledger.record(requested(action, halt.call, why))
-            await self._decided(changed, why)
+            if isinstance(why, Ask):
+                await self._decided(changed, why)
+            else:
+                # Whoever holds something back has begun, and waits for nobody here: it ends.
+                await freed.wait()
 
     async def _begin(self, action: Action, opening: tuple[Event, ...]) -> tuple[Action, Permit] | _Halt:
         """Judge an action in the light of all that others have asked by now, and admit it if nothing stands in its way.
@@ -283,7 +289,7 @@ class Dispatcher:
             judgement = judge(self._deciders, action, standing)
             approval = standing.approval
             call = book.last_call + 1 if approval is None else approval.call
-            why = judgement if isinstance(judgement, Denial) else judgement.ask
+            why = judgement.ask if isinstance(judgement, Judgement) else judgement
             if isinstance(judgement, Judgement) and why is None:
                 admission = admitted(judgement.action, call, self._grant_digest, approval)
                 # No await lies between the judgement and this: what is decided in between is not judged.

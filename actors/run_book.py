@@ -79,6 +79,8 @@ class RunBook:
         self._children: dict[str, int] = {}
         # Set and replaced each time something was decided that a waiting action may go on by.
         self._changed = trio.Event()
+        # Made for whoever waits for others to end, set and forgotten when one has.
+        self._freed: trio.Event | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether the other was folded to the same state."""
@@ -99,14 +101,16 @@ class RunBook:
         )
 
     @property
-    def spent(self) -> Amounts:
-        """What is used, and what running actions hold back."""
-        return sum((action.reserved for action in self.open_actions.values()), self.used)
-
-    @property
     def changed(self) -> trio.Event:
         """Set when an approval has been decided or the brake been pulled; a fresh one then takes its place."""
         return self._changed
+
+    @property
+    def freed(self) -> trio.Event:
+        """Set once a running action has ended, or something was decided, since this was first asked for."""
+        if self._freed is None:
+            self._freed = trio.Event()
+        return self._freed
 
     def standing(self, action: Action, now: int) -> Standing:
         """Return where the run stands as far as an action is concerned.
@@ -115,8 +119,10 @@ class RunBook:
             action: The action.
             now: Unix nanoseconds.
         """
+        held = sum((running.reserved for running in self.open_actions.values()), NOTHING)
         return Standing(
-            spent=self.spent,
+            spent=self.used + held,
+            held=held,
             turns=self.turns,
             brake=self.brake,
             approval=self.approvals.of(action.goal, action.tool_use_id) if action.tool_use_id else None,
@@ -135,6 +141,9 @@ class RunBook:
         if event.kind in _WAKING:
             self._changed.set()
             self._changed = trio.Event()
+        if self._freed is not None and event.kind in _FREEING:
+            self._freed.set()
+            self._freed = None
 
     def _admitted(self, event: Event) -> None:
         self.last_call = max(self.last_call, event.call)
@@ -188,6 +197,7 @@ class RunBook:
 # What was stopped from outside has not failed by itself, and trips no breaker.
 _STOPPED: Final = frozenset({FaultClass.CANCELLED, FaultClass.INTERRUPTED})
 _WAKING: Final = frozenset({Kind.APPROVAL_DECIDED, Kind.BRAKE_ENGAGED})
+_FREEING: Final = _WAKING | {Kind.ACTION_COMPLETED, Kind.ACTION_REJECTED}
 _STEPS: Final[dict[str, Callable[[RunBook, Event], None]]] = {
     Kind.ACTION_ADMITTED: RunBook._admitted,  # noqa: SLF001  # the class's own steps
     Kind.ACTION_COMPLETED: RunBook._completed,  # noqa: SLF001

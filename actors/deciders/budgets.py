@@ -1,6 +1,7 @@
 """The budgets: steps, tokens, money and time. What an action may use at most is held back before it begins, and settled after.
 
-A run has one pool, however many goals share it: `Standing.spent` counts what all of them used and hold back.
+A run has one pool, however many goals share it: `Standing.spent` counts what all of them used and hold back. What does not fit
+only because of what others hold back is not refused: they seldom use all of it, so it waits until they have ended.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from affidavit.actors.amounts import Amounts
-from affidavit.actors.deciders.port import Action, Denial, Standing, Trim
+from affidavit.actors.deciders.port import Action, Denial, Later, Standing, Trim
 from affidavit.actors.events import FaultClass
 
 
@@ -56,14 +57,15 @@ class TokenBudget:
 
     limit: int
 
-    def decide(self, action: Action, standing: Standing) -> Denial | None:
+    def decide(self, action: Action, standing: Standing) -> Denial | Later | None:
         """Refuse an action whose reservation would not fit."""
         need, spent = action.reserve.tokens, standing.spent.tokens
-        if self.limit and need and spent + need > self.limit:
-            return _exceeded(
-                "tokens", f"{spent} of {self.limit} tokens are used and this call may need {need}"
-            )
-        return None
+        if not self.limit or not need or spent + need <= self.limit:
+            return None
+        used = spent - standing.held.tokens
+        if used + need <= self.limit:
+            return Later()
+        return _exceeded("tokens", f"{used} of {self.limit} tokens are used and this call may need {need}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +80,17 @@ class CostBudget:
     limit_micros: int
     currency: str
 
-    def decide(self, action: Action, standing: Standing) -> Denial | None:
+    def decide(self, action: Action, standing: Standing) -> Denial | Later | None:
         """Refuse an action whose reservation would not fit."""
         need, spent = action.reserve.cost_micros, standing.spent.cost_micros
-        if need and spent + need > self.limit_micros:
+        used = spent - standing.held.cost_micros
+        if need and used + need > self.limit_micros:
             return _exceeded(
                 "cost",
-                f"{_money(spent)} of {_money(self.limit_micros)} {self.currency} are used and this call may cost "
+                f"{_money(used)} of {_money(self.limit_micros)} {self.currency} are used and this call may cost "
                 f"{_money(need)}",
             )
-        return None
+        return Later() if need and spent + need > self.limit_micros else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,11 @@ class TimeBudget:
 
     limit_ms: int
 
-    def decide(self, action: Action, standing: Standing) -> Denial | Trim | None:
+    def decide(self, action: Action, standing: Standing) -> Denial | Later | Trim | None:
         """Hold back the action's own limit of time, or what is left if that is less; refuse once nothing is left."""
         left = self.limit_ms - standing.spent.ms
+        if left <= 0 < left + standing.held.ms:
+            return Later()
         if left <= 0:
             return _exceeded("time", f"the budget of {self.limit_ms / 1000:g} s of work is used up")
         reserve = action.reserve

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from affidavit.actors.deciders.port import Action, Ask, Decider, Denial, Judgement, Standing, Trim
+from affidavit.actors.deciders.port import (
+    Action,
+    Ask,
+    Decider,
+    Denial,
+    Judgement,
+    Later,
+    Standing,
+    Trim,
+)
 from affidavit.actors.events import FaultClass
 
 
-def judge(deciders: Sequence[Decider], action: Action, standing: Standing) -> Judgement | Denial:
+def judge(deciders: Sequence[Decider], action: Action, standing: Standing) -> Judgement | Denial | Later:
     """Return what becomes of an action.
 
     Args:
@@ -18,10 +27,11 @@ def judge(deciders: Sequence[Decider], action: Action, standing: Standing) -> Ju
         standing: Where the run stands.
 
     Returns:
-        The first refusal; else the action as it may begin, and the approval that it needs first. Nobody is asked to approve what
-        would be refused anyway.
+        The first refusal; else whether it must wait for others to end; else the action as it may begin, and the approval that it
+        needs first. Nobody is asked to approve what would be refused anyway.
     """
     ask: Ask | None = None
+    later: Later | None = None
     for decider in deciders:
         answer = decider.decide(action, standing)
         if answer is None:
@@ -34,10 +44,12 @@ def judge(deciders: Sequence[Decider], action: Action, standing: Standing) -> Ju
                 if isinstance(both, Denial):
                     return both
                 ask = both
+            case Later():
+                later = answer
             case Trim(reserve):
                 if reserve != action.reserve:
                     action = replace(action, reserve=reserve)
-    return Judgement(action, ask)
+    return Judgement(action, ask) if later is None else later
 
 
 def _both(first: Ask, second: Ask) -> Ask | Denial:

@@ -1,6 +1,6 @@
 """What deciders are given and what they answer. Frozen values; no await, no clock, no I/O.
 
-The rule: a decider looks at one action and at where the run stands, and says no, not yet, with less, or nothing at all.
+The rule: a decider looks at one action and at where the run stands, and says no, not yet, later, with less, or nothing at all.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Standing:
 
     Attributes:
         spent: What the run has used, and what running actions hold back.
+        held: The part of it that running actions hold back, some of which comes back when they end.
         turns: Model turns begun, those of all its goals together.
         brake: Why nothing further may begin; None while it may.
         approval: What became of the request to approve this very call, if one was made and not used up.
@@ -72,6 +73,7 @@ class Standing:
     """
 
     spent: Amounts = NOTHING
+    held: Amounts = NOTHING
     turns: int = 0
     brake: str | None = None
     approval: Approval | None = None
@@ -124,7 +126,12 @@ class Trim:
     reserve: Amounts
 
 
-Answer = Denial | Ask | Trim | None
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Not while others hold back what they may not use; once they have ended it is asked again."""
+
+
+Answer = Denial | Ask | Later | Trim | None
 
 
 class Decider(Protocol):

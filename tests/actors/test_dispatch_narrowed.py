@@ -34,6 +34,37 @@ async def idle(permit: Permit) -> Done[None]:
     return Done(None)
 
 
+async def use_it_up(permit: Permit) -> Done[None]:
+    """Work that uses ten tokens."""
+    await trio.lowlevel.checkpoint()
+    return Done(None, used=Amounts(10))
+
+
+async def use_some(permit: Permit) -> Done[None]:
+    """Work that uses less than it held back."""
+    await trio.lowlevel.checkpoint()
+    return Done(None, used=Amounts(2))
+
+
+async def test_g5_what_children_hold_back_and_do_not_use_is_there_for_the_others() -> None:
+    """Five children at once, each of which may need the whole pool: one after another gets it, and nobody is refused (G5)."""
+    writer = WriterOfLists()
+    parent = root(writer, None, TokenBudget(18))
+    outcomes: list[object] = []
+
+    async def ask() -> None:
+        action = Action(MODEL_ACTION, reserve=Amounts(10))
+        outcomes.append(await parent.narrowed(None).govern(action, use_some))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(ask)
+    assert len(outcomes) == 5
+    assert not any(isinstance(outcome, Denial) for outcome in outcomes)
+    kinds = [event.kind for event in writer.events]
+    assert kinds == [Kind.ACTION_ADMITTED, Kind.ACTION_COMPLETED] * 5
+
+
 @given(granted=TOOLS, wanted=st.lists(TOOLS, max_size=4))
 def test_g5_a_grant_only_narrows_down_a_delegation(
     granted: frozenset[str] | None, wanted: Sequence[frozenset[str] | None]
@@ -59,14 +90,14 @@ async def test_g5_what_refuses_above_refuses_below() -> None:
 
 
 async def test_g5_children_share_one_gate() -> None:
-    """Two children that ask at once for the last of a pool: one is admitted, the other refused (G5)."""
+    """Two children that ask at once for the last of a pool, and use it: one is admitted, the other refused (G5)."""
     writer = WriterOfLists()
     parent = root(writer, None, SharedStepBudget(1), TokenBudget(10))
     children = [parent.narrowed(None), parent.narrowed(None)]
     outcomes: list[object] = []
 
     async def ask(child: Dispatcher) -> None:
-        outcomes.append(await child.govern(Action(MODEL_ACTION, reserve=Amounts(10)), idle))
+        outcomes.append(await child.govern(Action(MODEL_ACTION, reserve=Amounts(10)), use_it_up))
 
     async with trio.open_nursery() as nursery:
         for child in children:

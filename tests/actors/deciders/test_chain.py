@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from affidavit.actors.amounts import Amounts
 from affidavit.actors.deciders.chain import judge
-from affidavit.actors.deciders.port import Action, Answer, Ask, Denial, Judgement, Standing, Trim
+from affidavit.actors.deciders.port import Action, Answer, Ask, Denial, Judgement, Later, Standing, Trim
 
 ACTION = Action("pay", reserve=Amounts(tokens=5))
 
@@ -53,6 +53,7 @@ def test_one_refusal_is_enough_and_the_first_is_the_one_named(answers: list[Answ
     elif isinstance(outcome, Denial):
         assert outcome.error_code == "no_approver"
     else:
+        assert isinstance(outcome, Judgement)
         asks = [answer for answer in answers if isinstance(answer, Ask)]
         assert (outcome.ask is not None) is bool(asks)
         trims = [answer.reserve for answer in answers if isinstance(answer, Trim)]
@@ -80,9 +81,10 @@ def test_who_approves_satisfies_every_rule_that_asks(asks: list[Ask]) -> None:
     assert frozenset(outcome.ask.approvers) == everywhere
 
 
-def _sorted(outcome: Judgement | Denial) -> object:
+def _sorted(outcome: Judgement | Denial | Later) -> object:
     if isinstance(outcome, Denial):
         return outcome.error_code
+    assert isinstance(outcome, Judgement)
     assert outcome.ask is not None
     return (outcome.ask.expires, sorted(outcome.ask.approvers), outcome.ask.signed)
 
@@ -98,6 +100,16 @@ def test_each_sees_the_action_as_those_before_it_have_trimmed_it() -> None:
 
     judge([Looks(), Says(Trim(Amounts(3))), Looks()], ACTION, Standing())
     assert seen == [5, 3]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_what_must_wait_for_others_waits_before_anybody_is_asked_and_is_refused_at_once(place: int) -> None:
+    """It waits whoever would ask or allow; a refusal needs no wait."""
+    chain: list[Says] = [Says(Ask(9)), Says(None)]
+    chain.insert(place, Says(Later()))
+    assert judge(chain, ACTION, Standing()) == Later()
+    chain.insert(place, Says(no("grant")))
+    assert judge(chain, ACTION, Standing()) == no("grant")
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

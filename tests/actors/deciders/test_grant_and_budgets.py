@@ -8,15 +8,15 @@ from affidavit.actors.amounts import Amounts
 from affidavit.actors.deciders.budgets import StepBudget, TokenBudget
 from affidavit.actors.deciders.chain import judge
 from affidavit.actors.deciders.grant import CapabilityGrant
-from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial, Judgement, Standing
+from affidavit.actors.deciders.port import MODEL_ACTION, Action, Answer, Denial, Judgement, Later, Standing
 from affidavit.actors.events import FaultClass
 
 NOTHING = Standing()
 
 
-def code(denial: Denial | None) -> str | None:
-    """The code of a denial."""
-    return None if denial is None else denial.error_code
+def code(denial: Answer) -> str | None:
+    """The code of a denial; None for another answer."""
+    return denial.error_code if isinstance(denial, Denial) else None
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,7 @@ def test_a_token_budget_refuses_what_would_not_fit(
     """What is used or held back plus the reservation must fit; no limit is 0, and what reserves nothing passes."""
     denial = TokenBudget(limit).decide(Action("a", reserve=Amounts(reserve)), Standing(Amounts(spent)))
     assert code(denial) == expected
+    assert denial is None or isinstance(denial, Denial)
     assert denial is None or denial.error_class == FaultClass.BUDGET_EXCEEDED
 
 
@@ -84,6 +85,6 @@ def test_the_first_denial_stands() -> None:
     assert judge((), action, NOTHING) == Judgement(action)
 
 
-def refusal(judgement: Judgement | Denial) -> Denial | None:
+def refusal(judgement: Judgement | Denial | Later) -> Denial | None:
     """The denial that the chain came to, if it came to one."""
     return judgement if isinstance(judgement, Denial) else None

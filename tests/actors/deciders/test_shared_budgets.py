@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from affidavit.actors.amounts import NOTHING, Amounts
-from affidavit.actors.deciders.budgets import CostBudget, SharedStepBudget, TimeBudget
+from affidavit.actors.deciders.budgets import CostBudget, SharedStepBudget, TimeBudget, TokenBudget
 from affidavit.actors.deciders.chain import judge
-from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial, Standing, Trim
+from affidavit.actors.deciders.port import (
+    MODEL_ACTION,
+    Action,
+    Decider,
+    Denial,
+    Judgement,
+    Later,
+    Standing,
+    Trim,
+)
 from affidavit.actors.events import FaultClass, Usage
 from affidavit.actors.pricing import Pricing
 
@@ -41,7 +52,9 @@ def test_money_is_refused_before_it_could_be_overspent(spent: int, need: int, re
     action, standing = Action("a", reserve=Amounts(cost_micros=need)), Standing(Amounts(cost_micros=spent))
     denial = CostBudget(100, "EUR").decide(action, standing)
     assert (denial is not None) is refused
-    assert denial is None or (denial.error_class, denial.error_code) == (FaultClass.BUDGET_EXCEEDED, "cost")
+    if refused:
+        assert isinstance(denial, Denial)
+        assert (denial.error_class, denial.error_code) == (FaultClass.BUDGET_EXCEEDED, "cost")
 
 
 def test_a_refusal_of_money_names_the_amounts_as_people_write_them() -> None:
@@ -51,7 +64,7 @@ def test_a_refusal_of_money_names_the_amounts_as_people_write_them() -> None:
         Standing(Amounts(cost_micros=9_000_001)),
     )
     denial = CostBudget(10_000_000, "EUR").decide(action, standing)
-    assert denial is not None
+    assert isinstance(denial, Denial)
     assert denial.reason == "9.000001 of 10 EUR are used and this call may cost 1.5"
 
 
@@ -87,7 +100,26 @@ def test_of_several_budgets_of_time_the_tightest_holds(limits: list[int], spent:
     if isinstance(judgement, Denial):
         assert spent >= min(limits)
     else:
+        assert isinstance(judgement, Judgement)
         assert 0 < judgement.action.reserve.ms + spent <= min(limits)
+
+
+BUDGETS: Sequence[tuple[Decider, Action, Callable[[int], Amounts]]] = (
+    (TokenBudget(10), Action("a", reserve=Amounts(tokens=4)), lambda count: Amounts(tokens=count)),
+    (CostBudget(10, "EUR"), Action("a", reserve=Amounts(cost_micros=4)), lambda count: Amounts(0, count)),
+    (TimeBudget(10), Action("a", limit_ms=4), lambda count: Amounts(ms=count)),
+)
+
+
+@pytest.mark.parametrize(("budget", "action", "amount"), BUDGETS, ids=["tokens", "money", "time"])
+def test_what_does_not_fit_only_because_others_hold_it_back_waits(
+    budget: Decider, action: Action, amount: Callable[[int], Amounts]
+) -> None:
+    """Held back, it may come back; used, it does not, and the action is refused."""
+    assert budget.decide(action, Standing(spent=amount(10), held=amount(5))) == Later()
+    used = budget.decide(action, Standing(spent=amount(10)))
+    assert isinstance(used, Denial)
+    assert not isinstance(budget.decide(action, Standing(spent=amount(6), held=amount(6))), Denial | Later)
 
 
 COUNTS = st.integers(0, 10**7)
