@@ -26,6 +26,7 @@ from affidavit.crypto.approval import approval_signing_input, assemble_approval
 from affidavit.tools._verify_report import plain
 from affidavit.tools.asking import Principal, principal_of, take_or_ask
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
+from affidavit.tools.goals import goal_label
 from affidavit.tools.options import AsJson, RunId, Store
 from affidavit.tools.output import Output
 from affidavit.tools.own_secrets import without_secrets
@@ -154,8 +155,9 @@ async def _decide(place: Place, run_id: str, wait: Wait, decision: Decision) -> 
         notice(f"run {run_id}: {answer.reason or answer.code}; nothing was decided")
         return STALLED
     action, output = plain(wait.approval.action), Output()
+    of = f" of child {plain(goal_label(wait.approval.goal))}" if wait.approval.goal else ""
     signed = ", signed" if decision.statement else ""
-    await output.line(f"{decision.word} call {decision.call} ({action}), by {decision.principal}{signed}")
+    await output.line(f"{decision.word} call {decision.call} ({action}{of}), by {decision.principal}{signed}")
     if wait.arguments is not None:
         await output.line(f"  with {plain(wait.arguments)}")
     if taken:

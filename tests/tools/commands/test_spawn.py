@@ -1,6 +1,7 @@
 """Work that an agent hands on, on the command line: agents of a policy, what is shown, decided and cancelled, goal by goal."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,11 @@ def test_a_childs_call_is_approved_from_another_terminal(cli: Cli, work: tuple[o
     assert "read_file of child 2 waits for approval" in listed.out
     assert json.loads(cli("approve", "mine", "--json").out)["goal"] == "mine.2"
     (line,) = lines_that_begin(listed.out, "affidavit approve mine ")[:1]
-    assert cli.printed(line).code == 0
+    decided = cli.printed(f"{line} --as ada")
+    assert (decided.code, decided.out.splitlines()[0]) == (
+        0,
+        "approved call 4 (read_file of child 2), by ada",
+    )
     (resume,) = lines_that_begin(parked.err, "affidavit resume ")
     ended = cli.printed(resume)
     assert ended.code == 0, ended.err
@@ -172,6 +177,29 @@ def test_one_child_of_a_run_of_another_terminal_is_cancelled_by_its_owner(
     assert "child 2 FAILED: cancelled on request" in told
     (phase,) = [event for event in recorded(cli, "goal.phase") if event.get("principal")]
     assert (phase["principal"], phase["causationID"]) == ("ada", "mine.inbox/1")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_stops_while_a_child_works_takes_it_up_again(
+    cli: Cli, work: tuple[object, ...], how: signal.Signals
+) -> None:
+    """Interrupted, or killed: resumed in another process, the child asks its own model again and folds back once (E4, S9)."""
+    with held_endpoint() as gate:
+        url = {"OPENAI_BASE_URL": gate.url}
+        policy(cli, READER.replace("script:reader.json", "openai:m"))
+        with cli.going("run", "Look", "--id", "mine", *work, **url) as owner:
+            assert gate.asked.wait(30)
+            owner.send_signal(how)
+            _, said = owner.communicate(timeout=60)
+        gate.answer.set()
+        resumed = cli("resume", "mine", *work, **url)
+    assert owner.returncode == (130 if how == signal.SIGINT else -how)
+    assert ("children   1 running" in said) is (how == signal.SIGINT)
+    assert resumed.code == 0, resumed.err
+    assert "child 2 ended: Now it is done." in resumed.out
+    (completed,) = recorded(cli, "child.completed")
+    assert completed["child"] == "mine.2"
+    assert cli("fsck").code == 0
 
 
 def test_a_goal_that_is_none_is_said_in_one_sentence(cli: Cli, work: tuple[object, ...]) -> None:
