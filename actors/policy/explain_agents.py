@@ -17,7 +17,7 @@ def hands_on(policy: Policy) -> Iterator[str]:
         return
     limits = limits_of(policy)
     yield f"Each goal to at most {many(limits.children, 'other')}, {_deep(limits.depth)}."
-    yield "Each has at most the tools of the goal above, and spends the budget of the run."
+    yield "Each has at most the tools of the goal above, and spends the run's budget."
     for agent in policy.agent:
         yield _told(agent, policy)
 

@@ -183,7 +183,7 @@ class Agent(Part):
         description: What it is good for, told to the model that may ask.
         system: Its system prompt; that of the goal above if it is left out.
         tools: The tools that it asks for, of which it gets those that the goal above has; all of these if left out.
-        model: The model that it works with, as for `--model`; that of the run if it is left out.
+        model: The model that it works with, as for `--model`; that of the goal above if it is left out.
         max_steps: The most model turns that it may take; 0 for as many as the goal above.
     """
 

@@ -59,7 +59,7 @@ of = 10                   # among so many last tool calls
 # description = "Reads files and answers questions about them."
 # system = "You read, and answer from what you read."
 # tools = ["read_file"]   # of those that the goal above has; else all of these
-# model = "local"         # as for --model; else that of the run
+# model = "local"         # as for --model; else that of the goal above
 # max_steps = 8
 
 # [egress]                # where the run may connect; nowhere by default

@@ -249,3 +249,17 @@ async def test_however_many_siblings_call_a_tool_each_child_is_kept_from_repeati
     refused = [event.goal for event in run.of(Kind.ACTION_REJECTED)]
     assert {event.error_code for event in run.of(Kind.ACTION_REJECTED)} == {"breaker_repetition"}
     assert {refused.count(child.id) for child in project(run.events).fanout} == {2}
+
+
+async def test_what_an_agent_hands_on_is_done_by_its_own_model() -> None:
+    """A goal that is begun without an agent is like the one above it, which need not be like the run's own."""
+    other = CastModel({"look": (spawns("look closer"), ModelReply("looked"))}, digest=b"other")
+    policy = Policy(
+        grant=Grant(tools=("spawn",)), agent=(Agent(name="reader", model="fake", system="You read."),)
+    )
+    model = CastModel({ROOT: (spawns("look", agent="reader"), DONE)})
+    config = MissionConfig(model, Toolbox([spawn_tool(policy, {"fake": other})]), policy=policy)
+    run = await run_to_end(MemoryLog(), config)
+    assert run.answer == DONE.text
+    assert (list(model.requests), list(other.requests)) == ([ROOT], ["look", "look closer"])
+    assert other.requests["look closer"][0].system == "You read."

@@ -94,7 +94,7 @@ def test_everything_that_is_laid_down_is_said() -> None:
         ),
         "Whom it may hand work to": (
             "Each goal to at most 1 other, who may hand it on, up to 3 below one another.",
-            "Each has at most the tools of the goal above, and spends the budget of the run.",
+            "Each has at most the tools of the goal above, and spends the run's budget.",
             "plain: like the goal above.",
             "reader: with list_dir and read_file at most; on local, at the same prices; for at most 1 model turn.",
             "thinker: without any tool.",
