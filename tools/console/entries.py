@@ -12,6 +12,7 @@ from typing import Final
 
 from affidavit.actors.events import Event, Kind
 from affidavit.tools.event_words import words_of
+from affidavit.tools.goals import goal_label
 from affidavit.tools.terminal import Tone
 
 MAX_ENTRIES: Final = 400
@@ -133,7 +134,7 @@ def _entry(entries: Entries, event: Event, arguments: str | None) -> Entry | Non
             said = _SAME if text and text == _last_answer(entries) else text
             return Entry(event.seq, Role.NOTE, f"converged: {said}", tone=Tone.GOOD)
     words = words_of(event, arguments)
-    text = words.text.removeprefix(f"[{event.goal}] ") if event.goal else words.text
+    text = words.text.removeprefix(f"[{goal_label(event.goal)}] ") if event.goal else words.text
     known = text if event.kind in _KNOWN else f"{event.kind} {text}"
     return Entry(event.seq, Role.NOTE, bounded(known), event.goal, words.tone)
 
