@@ -21,8 +21,13 @@ from affidavit.actors.recovery import ending_events
 from affidavit.actors.run_state import RunState, is_cancelled_end, is_end_of_run, terminal_event
 from affidavit.actors.runtime_port import ListeningRuntime, Runtime
 from affidavit.actors.stream import Prepare, Stream
+from affidavit.actors.text import fit
 
 CLOSED: Final = "the session was closed"
+
+
+class _TooLate(LogClosed):
+    """Whoever reports this was told to stop; that it goes on is no failure of the record."""
 
 
 class _NotRead(Exception):
@@ -134,6 +139,8 @@ class SessionRecord:
                     return await self.stream.append(*events, prepare=prepare_if_going, guard=guard)
                 except _NotRead:
                     read = fold(await history(self._log, self.stream.id))
+        except _TooLate:
+            raise
         except LogError as error:
             self.fail(error)
             raise
@@ -195,7 +202,7 @@ class SessionRecord:
             LogClosed: It may report no more.
         """
         if self.is_shut:
-            raise LogClosed(f"the session of run {self.stream.id} has stopped: {self.stopped}")
+            raise _TooLate(f"the session of run {self.stream.id} has stopped: {self.stopped}")
 
     def release(self, reason: str) -> None:
         """Let go of everybody who waits for the run's end, since it will not come in this session."""
@@ -220,7 +227,11 @@ class SessionRecord:
 
 def phase_event(status: GoalStatus, *, principal: str = "", causation_id: str = "") -> Event:
     """Return the goal.phase event of a root goal's status."""
-    detail: dict[str, object] = {"phase": str(status.phase), "message": status.message, "steps": status.steps}
+    # Outside text, of whatever length: an end that cannot be recorded would leave the run without one.
+    message, cut = fit(status.message)
+    detail: dict[str, object] = {"phase": str(status.phase), "message": message, "steps": status.steps}
+    if cut is not None:
+        detail["cut"] = cut.as_detail()
     return Event(
         Kind.GOAL_PHASE,
         error_class=status.error_class,
