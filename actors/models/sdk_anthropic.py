@@ -14,7 +14,7 @@ from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.anthropic import AnthropicModel, open_anthropic_model
 from affidavit.actors.models.endpoint import ANTHROPIC, client_for, find_endpoint
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
-from affidavit.actors.models.sdk_carrier import NO_KEY, SdkCarrier, SdkKinds, client_of_sdk
+from affidavit.actors.models.sdk_carrier import NO_KEY, SdkCarrier, SdkKinds, client_of_sdk, making_sdk
 
 
 @asynccontextmanager
@@ -29,7 +29,7 @@ async def open_anthropic_sdk_model(
     """Open a model that is asked by the official client; else as `open_anthropic_model`.
 
     Raises:
-        ConfigurationError: The official client is not installed; or as `open_anthropic_model`.
+        ConfigurationError: The official client is not installed, or is too old; or as `open_anthropic_model`.
 
     Closes: all connections of its own client, when the block is left.
     """
@@ -45,17 +45,18 @@ async def open_anthropic_sdk_model(
         client_for(endpoint, client) as used,
         client_of_sdk(used, endpoint, limits.error_bytes) as handed,
     ):
-        sdk = anthropic.AsyncAnthropic(
-            api_key=NO_KEY,
-            base_url=endpoint.base_url,
-            http_client=handed,
-            max_retries=0,
-            # Else it would describe each call to whatever tracing the process has.
-            open_telemetry=False,
-        )
-        kinds = SdkKinds(
-            anthropic.AsyncStream[object], anthropic.APIStatusError, anthropic.APIConnectionError
-        )
+        with making_sdk("Anthropic", "anthropic"):
+            sdk = anthropic.AsyncAnthropic(
+                api_key=NO_KEY,
+                base_url=endpoint.base_url,
+                http_client=handed,
+                max_retries=0,
+                # Else it would describe each call to whatever tracing the process has.
+                open_telemetry=False,
+            )
+            kinds = SdkKinds(
+                anthropic.AsyncStream[object], anthropic.APIStatusError, anthropic.APIConnectionError
+            )
         async with open_anthropic_model(
             model,
             base_url=endpoint.base_url,

@@ -8,13 +8,14 @@ trio all the same; they are imported only where a model of theirs is opened.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, final
 
 import httpx2
 
+from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.endpoint import Endpoint
 from affidavit.actors.models.exchange import beginning
 
@@ -108,6 +109,25 @@ class SdkCarrier:
             yield answer.response
         finally:
             await answer.response.aclose()
+
+
+@contextmanager
+def making_sdk(whose: str, extra: str) -> Iterator[None]:
+    """Say in one sentence that an official client cannot be made, as one of another age than ours expects it.
+
+    Args:
+        whose: The vendor's name, as in a sentence.
+        extra: The extra that installs one which can.
+
+    Raises:
+        ConfigurationError: It could not be made.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise ConfigurationError(
+            f"the official client of {whose} that is installed cannot be used: pip install --upgrade 'affidavit[{extra}]'"
+        ) from error
 
 
 def client_of_sdk(client: httpx2.AsyncClient, endpoint: Endpoint, error_bytes: int) -> httpx2.AsyncClient:

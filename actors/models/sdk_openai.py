@@ -14,7 +14,7 @@ from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.endpoint import OPENAI, client_for, find_endpoint
 from affidavit.actors.models.limits import DEFAULT_LIMITS, CallLimits
 from affidavit.actors.models.openai import OpenAIModel, open_openai_model
-from affidavit.actors.models.sdk_carrier import NO_KEY, SdkCarrier, SdkKinds, client_of_sdk
+from affidavit.actors.models.sdk_carrier import NO_KEY, SdkCarrier, SdkKinds, client_of_sdk, making_sdk
 
 
 @asynccontextmanager
@@ -29,7 +29,7 @@ async def open_openai_sdk_model(
     """Open a model that is asked by the official client; else as `open_openai_model`.
 
     Raises:
-        ConfigurationError: The official client is not installed; or as `open_openai_model`.
+        ConfigurationError: The official client is not installed, or is too old; or as `open_openai_model`.
 
     Closes: all connections of its own client, when the block is left.
     """
@@ -45,13 +45,14 @@ async def open_openai_sdk_model(
         client_for(endpoint, client) as used,
         client_of_sdk(used, endpoint, limits.error_bytes) as handed,
     ):
-        sdk = openai.AsyncOpenAI(
-            api_key=NO_KEY,
-            base_url=endpoint.base_url,
-            http_client=handed,
-            max_retries=0,
-        )
-        kinds = SdkKinds(openai.AsyncStream[object], openai.APIStatusError, openai.APIConnectionError)
+        with making_sdk("OpenAI", "openai"):
+            sdk = openai.AsyncOpenAI(
+                api_key=NO_KEY,
+                base_url=endpoint.base_url,
+                http_client=handed,
+                max_retries=0,
+            )
+            kinds = SdkKinds(openai.AsyncStream[object], openai.APIStatusError, openai.APIConnectionError)
         async with open_openai_model(
             model,
             base_url=endpoint.base_url,

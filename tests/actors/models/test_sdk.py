@@ -145,6 +145,22 @@ async def test_a_missing_official_client_is_said_with_the_command(
 
 
 @official
+async def test_an_official_client_of_another_age_is_said_with_the_command(
+    dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that does not take our HTTP client, as the older ones, is one sentence and no trace."""
+
+    def refuse(**_: object) -> None:
+        raise TypeError("Invalid `http_client` argument")
+
+    name = "AsyncOpenAI" if dialect.name == "openai" else "AsyncAnthropic"
+    monkeypatch.setattr(f"{dialect.name}.{name}", refuse)
+    with pytest.raises(ConfigurationError, match=r"cannot be used: pip install --upgrade 'affidavit\["):
+        async with dialect.opened("http://127.0.0.1:9"):
+            pass
+
+
+@official
 async def test_an_official_clients_model_is_opened_by_its_name(
     dialect: Dialect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
