@@ -1,15 +1,12 @@
-"""One event made ready for the log: its bytes, and a way to the event as readers will see it, for once it is durable.
+"""One event made ready for the log: its bytes, and the event as readers will see it.
 
-What readers see is not decoded where it is known without that: most events are recorded exactly as they were given. It is not
-built before it is asked for either, since bytes can be on their way to the disk meanwhile.
+What readers see is not decoded where it is known without that: most events are recorded exactly as they were given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
 from enum import StrEnum
-from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
@@ -28,8 +25,8 @@ _READ_SAME: Final = attrgetter(*_SAME)
 _WRITE: Final = tuple(getattr(Event, name).__set__ for name in (*_SAME, *_PLACE))
 
 
-def record(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, Callable[[], Event]]:
-    """Return the canonical bytes of one event, and what builds the event as readers will see it.
+def record(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, Event]:
+    """Return the canonical bytes of one event, and the event as readers will see it.
 
     Args:
         event: As for `codec.encode`.
@@ -42,30 +39,19 @@ def record(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, Ca
         ValueError: As `codec.encode`.
     """
     data = encode(event, stream=stream, seq=seq, time=time)
-    # Copied now: the caller's own may have changed by the time the event is asked for.
     detail = _same_detail(event.detail)
     if detail is None or event.kind == Kind.TOOL_CALL:  # whose digest needs the salt
-        return data, partial(decode, data)
-    return data, partial(_as_read, event, seq, time, detail)
-
-
-def _as_read(event: Event, seq: int, time: int, detail: Detail) -> Event:
+        return data, decode(data)
     seen: Event = object.__new__(Event)
     values = _READ_SAME(event)
     if not _AS_READ.issuperset(map(type, values)):
         # A member of a string enumeration is read back as the plain string it is.
         values = tuple(str(value) if isinstance(value, StrEnum) else value for value in values)
-    place = (
-        kind_of(stored_type(event.kind)),
-        seq,
-        time,
-        str(actor_of(event.kind, event.principal)),
-        detail,
-        b"",
-    )
+    kind = kind_of(stored_type(event.kind))
+    place = (kind, seq, time, str(actor_of(event.kind, event.principal)), detail, b"")
     for write, value in zip(_WRITE, (*values, *place), strict=True):
         write(seen, value)
-    return seen
+    return data, seen
 
 
 def _same_detail(detail: Detail) -> Detail | None:

@@ -48,20 +48,19 @@ class RunState:
     @property
     def projection(self) -> Projection:
         """The status of the run, up to its last durable event."""
-        return self.catch_up()
+        self._catch_up()
+        return self._projection
 
-    def catch_up(self) -> Projection:
-        """Fold into the projection what is not in it yet, and return it. To be called when there is time for it."""
+    def _catch_up(self) -> None:
         behind, self._behind = self._behind, []
         for event in behind:
             self._projection = reduce(self._projection, event)
-        return self._projection
 
     def apply(self, event: Event) -> None:
         """Fold one durable event."""
         self._behind.append(event)
         if len(self._behind) > _MOST_BEHIND:
-            self.catch_up()
+            self._catch_up()
         self.approvals.apply(event)
         self.open_ends.apply(event)
         if event.causation_id:

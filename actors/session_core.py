@@ -16,7 +16,6 @@ from affidavit.actors.crew import Stop
 from affidavit.actors.deltas import LiveTexts
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import TERMINAL_KINDS, Event
-from affidavit.actors.leisure import offer
 from affidavit.actors.logs.port import Log
 from affidavit.actors.mailbox import Mailbox, Reply, answer
 from affidavit.actors.nurseries import StartService
@@ -124,10 +123,8 @@ class SessionCore:
         """The bus is gone: requests are found by the floor from now on."""
 
     def _observe(self, committed: Committed) -> None:
-        state = self.record.state
         for event in committed.events:
-            state.apply(event)
-        offer(state.catch_up)
+            self.record.state.apply(event)
         driven, listening = self.record.driven, self.record.listening
         if driven is not None and listening is not None:
             try:

@@ -20,7 +20,6 @@ from affidavit.actors.clock import Clock
 from affidavit.actors.errors import GuardLost, WriterFenced
 from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.gate import Gate
-from affidavit.actors.leisure import offer
 from affidavit.actors.logs.port import Entry, Guard, Log
 from affidavit.actors.readers import Readers
 from affidavit.actors.recorded import record
@@ -45,29 +44,6 @@ class Committed:
     stream: str
     events: tuple[Event, ...]
     rows: tuple[bytes, ...]
-
-
-@final
-class _Written:
-    """Events on their way to the log: their bytes, and what readers will see once they are durable."""
-
-    __slots__ = ("_as_read", "_committed", "_stream", "events", "rows")
-
-    def __init__(
-        self, stream: str, events: tuple[Event, ...], made: list[tuple[bytes, Callable[[], Event]]]
-    ) -> None:
-        self.events = events
-        self.rows = tuple(row for row, _ in made)
-        self._as_read = [as_read for _, as_read in made]
-        self._stream = stream
-        self._committed: Committed | None = None
-
-    def committed(self) -> Committed:
-        """Return what readers will see; built once, by whoever asks first."""
-        if self._committed is None:
-            events = tuple(as_read() for as_read in self._as_read)
-            self._committed = Committed(self._stream, events, self.rows)
-        return self._committed
 
 
 Prepare = Callable[[tuple[Event, ...]], tuple[Event, ...]]
@@ -151,34 +127,35 @@ class Stream:
             if not events:
                 await trio.lowlevel.checkpoint()
                 return ()
-            written = self._encode(events)
-            # The log takes its time, and the loop may have none to lose once it is back.
-            offer(written.committed)
-            outcome = (await self._log.append([self._entry(written, guard)]))[0]
+            committed = self._encode(events)
+            outcome = (await self._log.append([self._entry(committed, guard)]))[0]
             if isinstance(outcome, WriterFenced):
                 raise outcome if outcome.stream == self._id else GuardLost(outcome.stream)
             self._tip = outcome
-            committed = written.committed()
             self._tell(committed)
             return committed.events
 
-    def _encode(self, events: tuple[Event, ...]) -> _Written:
+    def _encode(self, events: tuple[Event, ...]) -> Committed:
         now = self._clock.now_ns()
-        given = tuple(map(self._scrub, events)) if self._scrub else events
-        made = [_encode_whatever(event, self._id, seq, now) for seq, event in enumerate(given, self._tip + 1)]
-        return _Written(self._id, given, made)
+        recorded: list[Event] = []
+        rows: list[bytes] = []
+        for seq, event in enumerate(map(self._scrub, events) if self._scrub else events, self._tip + 1):
+            row, seen = _encode_whatever(event, self._id, seq, now)
+            rows.append(row)
+            recorded.append(seen)
+        return Committed(self._id, tuple(recorded), tuple(rows))
 
-    def _entry(self, written: _Written, guard: Guard | None) -> Entry:
+    def _entry(self, committed: Committed, guard: Guard | None) -> Entry:
         terminal_seq = sealed_size = None
-        for seq, event in enumerate(written.events, self._tip + 1):
+        for event in committed.events:
             if event.kind in TERMINAL_KINDS:
-                terminal_seq = seq
+                terminal_seq = event.seq
             elif event.kind == Kind.USER_MESSAGE:
                 terminal_seq = 0
             elif event.kind == Kind.RECORD_SEALED:
                 size = event.detail.get("size")
                 sealed_size = size if isinstance(size, int) else None
-        return Entry(self._id, self._tip, written.rows, terminal_seq, sealed_size, guard)
+        return Entry(self._id, self._tip, committed.rows, terminal_seq, sealed_size, guard)
 
     def _tell(self, committed: Committed) -> None:
         for observer in self._observers:
@@ -199,7 +176,7 @@ class Stream:
         return self.readers.subscribe(self._log, self._bus, self._id, after_seq)
 
 
-def _encode_whatever(event: Event, stream: str, seq: int, time: int) -> tuple[bytes, Callable[[], Event]]:
+def _encode_whatever(event: Event, stream: str, seq: int, time: int) -> tuple[bytes, Event]:
     """Encode an event; if outside text in it has no canonical form, record the repaired and marked form instead."""
     try:
         return record(event, stream=stream, seq=seq, time=time)
