@@ -27,8 +27,8 @@ from affidavit.actors.projection import project
 from affidavit.actors.secrets import NO_SECRETS, secrets_of_file
 from affidavit.actors.signers.port import Signer
 from affidavit.actors.toolbox.registry import Toolbox
-from affidavit.tools.console.stage import Stage, open_stage
 from affidavit.tools.agent_delegation import open_agents
+from affidavit.tools.console.stage import Stage, open_stage
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.interrupts import open_interrupts
