@@ -13,6 +13,7 @@ from typing import Final, final
 
 from affidavit.actors.checks_fold import Verdicts
 from affidavit.actors.events import Event, Kind, Usage
+from affidavit.actors.fork_context import begins_with
 from affidavit.actors.goal import GoalSpec, Phase
 from affidavit.actors.models.port import Message, ToolCall
 from affidavit.actors.run_book import RunBook
@@ -50,6 +51,7 @@ class Conversation:
         digests: The parts of the configuration it was last driven with, as far as the record names them.
         messages: What the model is shown, oldest first.
         turn: The last turn announced.
+        renewed: The last turn announced before a person last spoke; the goal's steps count from there.
         turn_open: Whether that turn has not completed.
         self_checks: How often the model was asked to check its own answer.
         answered: Whether the open turn has its assistant message.
@@ -74,6 +76,7 @@ class Conversation:
     digests: dict[str, object] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     turn: int = 0
+    renewed: int = 0
     turn_open: bool = False
     self_checks: int = 0
     answered: bool = False
@@ -143,7 +146,15 @@ def fold(events: tuple[Event, ...]) -> Conversation:
 def _started(c: Conversation, event: Event) -> None:
     c.spec = _spec(event)
     _driven_with(c, event)
+    c.messages += begins_with(event.detail, event.text)
+
+
+def _said(c: Conversation, event: Event) -> None:
+    """Open the goal anew: what was said stands behind the whole conversation, and an answer to it has not been begun."""
     c.messages.append(Message("user", event.text))
+    c.phase, c.terminal = Phase.PENDING, None
+    c.turn_open = c.answered = False
+    c.self_checks, c.renewed = 0, c.turn
 
 
 def _phase(c: Conversation, event: Event) -> None:
@@ -256,6 +267,7 @@ _EDGES: Final[dict[str, _Step]] = {
 
 _OWN: Final[dict[str, _Step]] = {
     Kind.SESSION_STARTED: _started,
+    Kind.USER_MESSAGE: _said,
     Kind.GOAL_PHASE: _phase,
     Kind.TURN_STARTED: _turn_started,
     Kind.ASSISTANT: _assistant,

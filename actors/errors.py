@@ -180,6 +180,18 @@ class ResumeRefused(ActorError):
     """The run cannot be resumed as asked, for instance because its tools are not those it started with."""
 
 
+class ForkRefused(ActorError):
+    """A run cannot be forked there: the conversation is not whole at that event, is too long, or has nothing to go on with."""
+
+
+class RunGoing(ActorError, RuntimeError):
+    """Something was said on a run that has not ended. Nothing was written."""
+
+
+class NotDriven(ActorError, RuntimeError):
+    """Something was said on a run that nothing here could go on with. Nothing was written."""
+
+
 class RunFinished(ActorError, RuntimeError):
     """Something was reported on a run whose terminal event stands. Nothing was written."""
 

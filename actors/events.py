@@ -56,6 +56,7 @@ class Kind(StrEnum):
     REQUEST_CANCEL = "request.cancel"
     REQUEST_CANCEL_GOAL = "request.cancel_goal"
     REQUEST_SEAL = "request.seal"
+    REQUEST_SAY = "request.say"
     REQUEST_DECIDE = "request.decide"
     REQUEST_BRAKE = "request.brake"
     REQUEST_ANSWERED = "request.answered"

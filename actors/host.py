@@ -14,7 +14,8 @@ from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.buses.port import Bus
 from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.errors import HostFailed
-from affidavit.actors.host_handle import Host, OnFailure, Run
+from affidavit.actors.host_handle import Host
+from affidavit.actors.host_runs import OnFailure, Run
 from affidavit.actors.logs.port import Log
 from affidavit.actors.nurseries import TasksFailed, beyond_cancellation, open_owned_nursery
 from affidavit.actors.sealer import open_sealer

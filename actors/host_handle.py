@@ -1,10 +1,7 @@
-"""What a program holds of a host: `Host` and the `Run`s that it drives, made by `affidavit.actors.host.open_host`."""
+"""What a program holds of a host: `Host`, made by `affidavit.actors.host.open_host`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from functools import partial
 from typing import Final, final
 
 import trio
@@ -13,47 +10,18 @@ from affidavit.actors.approvals import Decision
 from affidavit.actors.brake_all import Braked, brake_all
 from affidavit.actors.buses.port import Bus
 from affidavit.actors.clock import Clock
-from affidavit.actors.errors import RunParked, Stalled, UnknownRun
+from affidavit.actors.errors import RunGoing
 from affidavit.actors.events import Event
+from affidavit.actors.forking import branch_of
 from affidavit.actors.goal import GoalKey, GoalSpec
+from affidavit.actors.host_runs import HostRuns, OnFailure, OpenRuntime, Run
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.logs.port import Log
 from affidavit.actors.mission_config import MissionConfig
-from affidavit.actors.nurseries import unwrapped
-from affidavit.actors.runtime import MissionExecutor, open_runtime
 from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
-from affidavit.actors.session import Session, open_session
+from affidavit.actors.session import Session
 from affidavit.actors.timer import Timer
-
-# How many ended runs a host can still be asked for by id. Whoever holds a `Run` keeps it anyway.
-KEPT_RUNS: Final = 256
-
-OnFailure = Callable[[str, Exception], None]
-
-
-@final
-class Run:
-    """A run that this host drives. It stays readable after its session has closed, until the host closes."""
-
-    def __init__(self, session: Session) -> None:
-        """Use `Host.submit` or `Host.resume`."""
-        self.session: Final = session
-        self.ended: Final = trio.Event()
-
-    @property
-    def id(self) -> str:
-        """The run's id."""
-        return self.session.id
-
-    async def closed(self) -> None:
-        """Wait until the session has ended and its record is sealed, as far as that was possible."""
-        await self.ended.wait()
-
-
-Begin = Callable[[Session, Runtime], Awaitable[object]]
-# Opens a runtime of the program's own, for one run and for as long as that is driven here.
-OpenRuntime = Callable[[], AbstractAsyncContextManager[Runtime]]
 
 
 @final
@@ -75,11 +43,7 @@ class Host:
         self.bus: Final = bus
         self._sealer = sealer
         self._clock = clock
-        self._nursery = nursery
-        self._on_failure = on_failure
-        self._timer = timer
-        # In the order in which they began; of those that have ended only the last `KEPT_RUNS` are kept.
-        self._runs: dict[str, Run] = {}
+        self._runs = HostRuns(log, bus, sealer, clock, timer, nursery, on_failure)
 
     async def submit(
         self, spec: GoalSpec, config: MissionConfig | OpenRuntime, *, id: str | None = None
@@ -102,7 +66,7 @@ class Host:
         async def begin(session: Session, runtime: Runtime) -> None:
             await session.submit(runtime, spec)
 
-        return await self._start(run_id, config, begin, accept_changes=False)
+        return await self._runs.start(run_id, config, begin, accept_changes=False)
 
     async def resume(
         self, run_id: str, config: MissionConfig | OpenRuntime, *, accept_changes: bool = False
@@ -121,12 +85,90 @@ class Host:
             ResumeRefused: Something changed that was not accepted.
             LogError: The run could not be read or recorded.
         """
-        await self._require(run_id)
+        await self._runs.require(run_id)
 
         async def begin(session: Session, runtime: Runtime) -> None:
             await session.resume(runtime, GoalKey(run_id))
 
-        return await self._start(run_id, config, begin, accept_changes=accept_changes)
+        return await self._runs.start(run_id, config, begin, accept_changes=accept_changes)
+
+    async def say(
+        self,
+        run_id: str,
+        config: MissionConfig | OpenRuntime,
+        text: str,
+        *,
+        principal: str,
+        accept_changes: bool = False,
+        causation_id: str = "",
+    ) -> Run:
+        """Go on with a run that has ended: take it over, record what a person says, and drive it on; see `Session.say`.
+
+        Args:
+            run_id: The run's whole id.
+            config: As for `submit`.
+            text: What is said.
+            principal: Who says it.
+            accept_changes: Whether it may go on with a model, tools or policy other than it was last driven with.
+            causation_id: The request that this is the effect of. If its effect is on the record, nothing is said again, and a run
+                that has not ended since is resumed.
+
+        Raises:
+            ValueError: Nothing is said, or too much at once, or by nobody.
+            UnknownRun: There is no such run.
+            RunGoing: It has not ended.
+            RunOwned: Another owner has it; ask that one by way of its inbox.
+            ResumeRefused: Something changed that was not accepted; nothing was recorded.
+            LogError: The run could not be read or recorded.
+        """
+        await self._runs.require(run_id)
+        known = self._runs.get(run_id)
+        if known is not None and not known.ended.is_set():
+            if causation_id and known.session.effect_of(causation_id):
+                return known
+            if not known.session.finished:
+                raise RunGoing(f"run {run_id} has not ended; it is being driven here")
+            # It is being sealed still.
+            await known.closed()
+
+        async def begin(session: Session, runtime: Runtime) -> None:
+            is_said = bool(causation_id and session.effect_of(causation_id))
+            if not session.finished and not is_said:
+                raise RunGoing(f"run {run_id} has not ended; resume goes on with it")
+            await session.resume(runtime, GoalKey(run_id))
+            if not is_said:
+                await session.say(text, principal=principal, causation_id=causation_id)
+
+        return await self._runs.start(run_id, config, begin, accept_changes=accept_changes)
+
+    async def fork(
+        self, run_id: str, at: int, config: MissionConfig, text: str = "", *, id: str | None = None
+    ) -> Run:
+        """Start a new run that goes on from a point of another, with that one's goal; see `affidavit.actors.forking`.
+
+        Args:
+            run_id: The other run's whole id. It is read alone, and may be going on.
+            at: The seq of its event after which the fork goes on.
+            config: Model, tools and limits.
+            text: What is said there; empty to go on with what the other run was at.
+            id: The new run's id; a fresh UUIDv7 by default.
+
+        Raises:
+            RuntimeError: The host has no signer, or a run of the new id exists.
+            UnknownRun: There is no such run.
+            ForkRefused: The conversation is not whole there, is too long, or has nothing to go on with.
+            VerificationError: The other run's events are not those that were sealed.
+            LogError: It could not be read, or the new run not be recorded.
+        """
+        if self._sealer is None:
+            raise RuntimeError("a fork holds a signed checkpoint of its parent, and this host has no signer")
+        branch = await branch_of(self.log, self._sealer, run_id, at, text)
+        fork_id = check_run_id(id) if id is not None else new_run_id(self._clock.now_ns())
+
+        async def begin(session: Session, runtime: Runtime) -> None:
+            await session.submit(runtime, branch.spec, fork=branch.fork)
+
+        return await self._runs.start(fork_id, config, begin, accept_changes=False)
 
     async def seal(self, run_id: str) -> Event:
         """Seal a run that nobody drives, having closed what its last driver left open.
@@ -140,8 +182,8 @@ class Host:
             RuntimeError: The host has no signer.
             VerificationError: The record does not verify.
         """
-        await self._require(run_id)
-        async with self._session(run_id) as session:
+        await self._runs.require(run_id)
+        async with self._runs.session(run_id) as session:
             await session.attend()
             return await session.seal()
 
@@ -161,7 +203,7 @@ class Host:
             RunOwned: Another owner has it; ask that one by way of its inbox.
             LogError: It could not be recorded.
         """
-        async with self._taken(run_id) as session:
+        async with self._runs.taken(run_id) as session:
             return await session.cancel(principal=principal, reason=reason)
 
     async def cancel_goal(self, run_id: str, goal: str, *, principal: str, reason: str) -> Event:
@@ -177,7 +219,7 @@ class Host:
             RunOwned: Another owner has it; ask that one by way of its inbox.
             LogError: It could not be recorded.
         """
-        async with self._taken(run_id) as session:
+        async with self._runs.taken(run_id) as session:
             return await session.cancel_goal(goal, principal=principal, reason=reason)
 
     async def approve(
@@ -220,7 +262,7 @@ class Host:
 
     async def decide(self, run_id: str, decision: Decision) -> Event:
         """Record a decision about a call that waits for one. Result and errors as `approve`."""
-        async with self._taken(run_id) as session:
+        async with self._runs.taken(run_id) as session:
             return await session.decide(decision)
 
     async def brake(self, run_id: str, *, principal: str, reason: str = "", engage: bool = True) -> Event:
@@ -235,94 +277,21 @@ class Host:
             RunOwned: Another owner has it; ask that one by way of its inbox.
             LogError: It could not be recorded.
         """
-        async with self._taken(run_id) as session:
+        async with self._runs.taken(run_id) as session:
             return await session.brake(principal=principal, reason=reason, engage=engage)
 
     async def brake_all(self, *, principal: str, reason: str = "", engage: bool = True) -> tuple[Braked, ...]:
         """Pull the brake of every run of the log that has not ended, or let it go; see `affidavit.actors.brake_all`."""
         return await brake_all(
-            self.log, self.bus, self._clock, self._taken, principal=principal, reason=reason, engage=engage
+            self.log,
+            self.bus,
+            self._clock,
+            self._runs.taken,
+            principal=principal,
+            reason=reason,
+            engage=engage,
         )
 
     def run(self, run_id: str) -> Run | None:
         """Return a run that this host drives, or one of the last that it has driven, or None."""
         return self._runs.get(run_id)
-
-    def _remember(self, run: Run) -> None:
-        self._runs.pop(run.id, None)
-        self._runs[run.id] = run
-        ended = [name for name, each in self._runs.items() if each.ended.is_set()]
-        for name in ended[: max(0, len(ended) - KEPT_RUNS)]:
-            del self._runs[name]
-
-    async def _require(self, run_id: str) -> None:
-        if await self.log.info(run_id) is None:
-            raise UnknownRun(f"there is no run {run_id}")
-
-    @asynccontextmanager
-    async def _taken(self, run_id: str) -> AsyncIterator[Session]:
-        """Give the session of a run that is driven here, else one opened for the purpose."""
-        run = self._runs.get(run_id)
-        if run is not None and not run.ended.is_set():
-            yield run.session
-            return
-        await self._require(run_id)
-        async with self._session(run_id) as session:
-            # Whoever asked before comes first, and is answered.
-            await session.attend()
-            yield session
-
-    def _session(self, run_id: str) -> AbstractAsyncContextManager[Session]:
-        return open_session(
-            self.log, self.bus, id=run_id, clock=self._clock, sealer=self._sealer, timer=self._timer
-        )
-
-    def _runtime(
-        self, session: Session, config: MissionConfig | OpenRuntime, *, accept_changes: bool
-    ) -> AbstractAsyncContextManager[Runtime]:
-        if not isinstance(config, MissionConfig):
-            return config()
-        executor = MissionExecutor(config, observer=session.reporter)
-        return open_runtime(executor, self.log, accept_changes=accept_changes)
-
-    async def _start(
-        self, run_id: str, config: MissionConfig | OpenRuntime, begin: Begin, *, accept_changes: bool
-    ) -> Run:
-        drive = partial(self._drive, run_id, config, begin, accept_changes=accept_changes)
-        run: Run = await self._nursery.start(drive, name=f"run {run_id}")
-        return run
-
-    async def _drive(  # noqa: ASYNC114  # started in this nursery alone, below
-        self,
-        run_id: str,
-        config: MissionConfig | OpenRuntime,
-        begin: Begin,
-        *,
-        accept_changes: bool,
-        task_status: trio.TaskStatus[Run],
-    ) -> None:
-        run: Run | None = None
-        try:
-            async with AsyncExitStack() as stack:
-                session = await stack.enter_async_context(self._session(run_id))
-                opening = self._runtime(session, config, accept_changes=accept_changes)
-                await begin(session, await stack.enter_async_context(unwrapped(opening)))
-                run = Run(session)
-                self._remember(run)
-                task_status.started(run)
-                await _until_ended(session)
-        except Exception as error:
-            if run is None:
-                # Nobody has the run yet: the failure belongs to the caller of submit or resume.
-                raise
-            self._on_failure(run_id, error)
-        finally:
-            if run is not None:
-                run.ended.set()
-
-
-async def _until_ended(session: Session) -> None:
-    try:
-        await session.wait()
-    except (Stalled, RunParked):
-        return

@@ -51,6 +51,7 @@ class Request:
         expires: Unix nanoseconds after which it is refused; 0 for never.
         call: The call it is about; 0 for none.
         goal: The goal it is about; empty for the whole run.
+        text: What is to be said.
         detail: What else it says, by its own names. Anyone who may write the store may have written it.
     """
 
@@ -62,6 +63,7 @@ class Request:
     expires: int = 0
     call: int = 0
     goal: str = ""
+    text: str = ""
     detail: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -178,6 +180,7 @@ class InboxReader:
                 expires=expires if isinstance(expires, int) else 0,
                 call=event.call,
                 goal=event.goal,
+                text=event.text,
                 detail=event.detail,
             )
 
@@ -207,6 +210,17 @@ def request_event(kind: str, *, principal: str, reason: str, expires: int = 0) -
     """
     detail: dict[str, object] = {"expires": expires} if expires else {}
     return Event(kind, principal=principal, reason=reason, detail=detail)
+
+
+def say_event(text: str, *, principal: str, expires: int) -> Event:
+    """Return the event that asks for something to be said on a run that has ended.
+
+    Args:
+        text: What.
+        principal: Who says it.
+        expires: Unix nanoseconds after which it is to be refused; nobody wants to be answered long after they have gone.
+    """
+    return Event(Kind.REQUEST_SAY, text=text, principal=principal, detail={"expires": expires})
 
 
 def decision_event(decision: Decision) -> Event:

@@ -110,6 +110,7 @@ class ModelStep:
             reserve=reserve,
             limit_ms=round(self._config.model_seconds * 1000),
             opens_turn=not conversation.turn_open,
+            renewed=conversation.renewed,
         )
 
         async def work(permit: Permit) -> Done[ModelError | None]:

@@ -57,7 +57,7 @@ class RunBook:
         open_actions: Admitted actions without an end, by call, in call order.
         used: What ended actions have used; interrupted ones have used what they held back.
         last_call: The largest correlation id on the record.
-        turns: Model turns begun, of all goals together.
+        turns: Model turns begun since a person last spoke, of all goals together.
         brake: Why nothing further may begin; None while it may.
         approvals: What waits for a person, or was decided and not used yet.
     """
@@ -178,6 +178,12 @@ class RunBook:
     def _turn(self, event: Event) -> None:
         self.turns += 1
 
+    def _said(self, event: Event) -> None:
+        """Begin anew what looks for a run that goes round in circles: a person has just turned it. What is spent stays spent."""
+        self.turns = 0
+        self._asked.clear()
+        self._endings.clear()
+
     def _tool_call(self, event: Event) -> None:
         asked = sha256(b"%s\0%s" % (event.tool.encode(), same_input(event.input))).digest()
         earlier = self._asked.setdefault(event.goal, deque(maxlen=WINDOW))
@@ -203,6 +209,7 @@ _STEPS: Final[dict[str, Callable[[RunBook, Event], None]]] = {
     Kind.ACTION_COMPLETED: RunBook._completed,  # noqa: SLF001
     Kind.ACTION_REJECTED: RunBook._rejected,  # noqa: SLF001
     Kind.APPROVAL_REQUESTED: RunBook._numbered,  # noqa: SLF001
+    Kind.USER_MESSAGE: RunBook._said,  # noqa: SLF001
     Kind.TURN_STARTED: RunBook._turn,  # noqa: SLF001
     Kind.TOOL_CALL: RunBook._tool_call,  # noqa: SLF001
     Kind.TOOL_RESULT: RunBook._tool_result,  # noqa: SLF001

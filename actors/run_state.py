@@ -6,6 +6,7 @@ stands alone: the session's terminal event is put behind it, in the same append,
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final, final
 
 import trio
@@ -22,6 +23,20 @@ _ENDING: Final = TERMINAL_KINDS | {Kind.GOAL_PHASE}
 
 
 @final
+@dataclass(slots=True)
+class Round:
+    """One stretch of a run, from an objective or a person's words to the terminal event that answers them.
+
+    Attributes:
+        done: Set once there is nothing more to wait for: its terminal event stands, or its session has stopped.
+        terminal: Its terminal event.
+    """
+
+    done: trio.Event = field(default_factory=trio.Event)
+    terminal: Event | None = None
+
+
+@final
 class RunState:
     """Folded by the session's stream observer, in commit order."""
 
@@ -31,13 +46,12 @@ class RunState:
         # Durable events that are not in the projection yet, since nothing is decided by that; few, so that a look is cheap.
         self._behind: list[Event] = []
         self.opened = False
-        self.terminal: Event | None = None
+        # The latest one; whoever waits for another keeps that one.
+        self.round = Round()
         self.ended_phase: Event | None = None
         self.last_seal: Event | None = None
         # What came of the last check of a seal: record.verified or record.rejected.
         self.last_check: Event | None = None
-        # Set once the run has nothing more to wait for: its terminal event stands, or its session has stopped.
-        self.done = trio.Event()
         # The requests of other processes whose effect is on the record, with its seq.
         self.effects: dict[str, int] = {}
         # The child.completed event of each goal that has folded back.
@@ -56,6 +70,16 @@ class RunState:
         for event in behind:
             self._projection = reduce(self._projection, event)
 
+    @property
+    def terminal(self) -> Event | None:
+        """The standing terminal event."""
+        return self.round.terminal
+
+    @property
+    def done(self) -> trio.Event:
+        """Set once the run has nothing more to wait for: its terminal event stands, or its session has stopped."""
+        return self.round.done
+
     def apply(self, event: Event) -> None:
         """Fold one durable event."""
         self._behind.append(event)
@@ -68,10 +92,9 @@ class RunState:
         if event.kind == Kind.SESSION_STARTED:
             self.opened = True
         elif event.kind == Kind.USER_MESSAGE:
-            self.terminal = self.ended_phase = None
-            self.done = trio.Event()
+            self._open_again()
         elif event.kind in TERMINAL_KINDS:
-            self.terminal = event
+            self.round.terminal = event
             self.done.set()
         elif is_end_of_goal(event):
             self.ended_phase = event
@@ -81,6 +104,11 @@ class RunState:
             self.last_seal = event
         elif event.kind in RECORD_KINDS:
             self.last_check = event
+
+    def _open_again(self) -> None:
+        self.ended_phase = None
+        if self.terminal is not None:
+            self.round = Round()
 
     def admit(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         """Check that events may be added now, and add the terminal event that a terminal phase brings with it.
@@ -100,23 +128,6 @@ class RunState:
             raise RunFinished(f"the run ended at seq {self.terminal.seq}; nothing can be reported on it")
         return _with_terminal(events)
 
-    def outcome(self) -> str:
-        """Return the final answer of a run whose terminal event stands.
-
-        Raises:
-            RunCancelled: It was cancelled.
-            Stalled: It stalled.
-            RuntimeError: No terminal event stands.
-        """
-        terminal = self.terminal
-        if terminal is None:
-            raise RuntimeError("the run has no terminal event")
-        if terminal.kind == Kind.CONVERGED:
-            return terminal.text
-        if terminal.error_class == FaultClass.CANCELLED:
-            raise RunCancelled(terminal.err, terminal.error_class, terminal.principal)
-        raise Stalled(terminal.err, terminal.error_class)
-
     @property
     def since_record(self) -> int:
         """How many events have come since the last seal, or since the one that was refused."""
@@ -128,6 +139,20 @@ class RunState:
     def unsealed(self) -> bool:
         """Whether there are events of the run that no seal covers. Events about the record alone never call for one."""
         return self.projection.events > self.projection.sealed_through
+
+
+def answer_of(terminal: Event) -> str:
+    """Return the final answer that a terminal event holds.
+
+    Raises:
+        RunCancelled: The run was cancelled.
+        Stalled: It stalled.
+    """
+    if terminal.kind == Kind.CONVERGED:
+        return terminal.text
+    if terminal.error_class == FaultClass.CANCELLED:
+        raise RunCancelled(terminal.err, terminal.error_class, terminal.principal)
+    raise Stalled(terminal.err, terminal.error_class)
 
 
 def is_end_of_goal(event: Event) -> bool:

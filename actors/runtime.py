@@ -139,6 +139,22 @@ class GoalRuntime:
         """
         await self._begin(key, reporter, None)
 
+    async def may_go_on(self, key: GoalKey, reporter: Reporter) -> None:
+        """Return if a goal that has ended may go on; see the port.
+
+        Raises:
+            ResumeRefused: Model, tools or policy are not those it was last driven with.
+        """
+        driven = self._goals.get(key.name)
+        if driven is not None:
+            await driven.ended.wait()
+        mission = await self._executor.mission(key, reporter, self._log)
+        mission.check_unchanged(accept_changes=self._accept_changes)
+
+    async def say(self, key: GoalKey, text: str, reporter: Reporter) -> None:
+        """Drive an ended goal on with what a person has said, which stands on its stream; see the port."""
+        await self._begin(key, reporter, None)
+
     async def _begin(self, key: GoalKey, reporter: Reporter, changed: tuple[str, ...] | None) -> None:
         self._require_idle(key)
         heard = self._beginning.setdefault(key.name, [])

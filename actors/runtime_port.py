@@ -90,6 +90,36 @@ class DelegatingRuntime(Protocol):
 
 
 @runtime_checkable
+class ConversingRuntime(Protocol):
+    """What a runtime may offer beside, to go on with a goal that has ended once a person has said something more."""
+
+    async def may_go_on(self, key: GoalKey, reporter: Reporter) -> None:
+        """Return if the goal may go on as this runtime is configured, and once nothing drives it any more.
+
+        Called before anything is recorded: what it raises keeps the words off the record.
+
+        Raises:
+            ResumeRefused: It may not.
+        """
+        ...
+
+    async def say(self, key: GoalKey, text: str, reporter: Reporter) -> None:
+        """Drive the goal on from what is on its stream, whose last event is the user.message. From now on `status` tells of that.
+
+        It begins and returns, and does not wait for `attend` of the reporter, which may be waiting for this.
+
+        Args:
+            key: The goal.
+            text: What was said, as it stands on the record.
+            reporter: Where to report.
+
+        Raises:
+            Exception: Whatever keeps it from going on; the session records it as a stall and raises it.
+        """
+        ...
+
+
+@runtime_checkable
 class ListeningRuntime(Protocol):
     """What a runtime may offer beside, to go by what others record on a run that it drives: approvals, the brake."""
 

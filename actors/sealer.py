@@ -124,7 +124,7 @@ class Sealer:
         Args:
             stream: The stream.
             size: How many events.
-            previous: The seal before; what is signed now must extend what was signed then.
+            previous: Another seal of the stream; what is signed now must extend it, or be extended by it.
 
         Raises:
             SealRefused: The stream has fewer events, or none.
@@ -188,7 +188,7 @@ class Sealer:
     async def _seal(self, stream: str, size: int, previous: Sealed | None) -> Sealed:
         if size < 1:
             raise SealRefused(f"stream {stream} has no events to seal")
-        tree = await self._tree(stream, size)
+        tree = await self._tree(stream, max(size, previous.size if previous is not None else 0))
         if previous is not None:
             _require_extension(tree, previous)
         root = tree.root(size)

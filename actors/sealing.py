@@ -55,7 +55,7 @@ class Sealing:
                 raise SealRefused(f"run {self._stream.id} has no events to seal")
             verified = self._is_verified(last)
             if anew or not verified:
-                await self._check(_sealed(last), told=verified)
+                await self._check(sealed_in(last), told=verified)
             return last
 
     async def sign(self) -> None:
@@ -78,7 +78,7 @@ class Sealing:
         previous = self._state.last_seal
         size = self._stream.tip
         try:
-            sealed = await self._sealer.seal(self._stream.id, size, _sealed(previous) if previous else None)
+            sealed = await self._sealer.seal(self._stream.id, size, sealed_in(previous) if previous else None)
         except VerificationError as error:
             await self._reject(error, {"size": size})  # noqa: ASYNC120  # cancelled, the next owner finds the same
             raise
@@ -117,7 +117,7 @@ class Sealing:
         )
 
 
-def _sealed(event: Event) -> Sealed:
+def sealed_in(event: Event) -> Sealed:
     """Read a seal back from its record.sealed event.
 
     Raises:

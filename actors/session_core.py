@@ -35,6 +35,7 @@ from affidavit.actors.session_ends import SessionEnds
 from affidavit.actors.session_inbox import SessionInbox
 from affidavit.actors.session_record import SessionRecord
 from affidavit.actors.session_rulings import SessionRulings
+from affidavit.actors.session_say import SessionTalk
 from affidavit.actors.session_seals import SessionSeals
 from affidavit.actors.session_watch import SessionWatch
 from affidavit.actors.stream import Committed, Stream
@@ -54,6 +55,7 @@ class SessionCore:
         seals: Seals it.
         ends: Ends or parks it.
         rulings: What people decide about it.
+        talk: What people say on it once it has ended.
         inbox: What others ask of it.
         live: Its answers in the making.
     """
@@ -83,6 +85,7 @@ class SessionCore:
         self.seals = SessionSeals(self.record, sealer, timer, lambda: self._post(SignDue()))
         self.ends = SessionEnds(self.record, self.seals)
         self.rulings = SessionRulings(self.record, clock)
+        self.talk = SessionTalk(self.record, self.watch)
         self.inbox = SessionInbox(log, state, clock, stream.id, self, stream.as_recorded)
         self.live = LiveTexts()
         self._watch = SessionWatch(self.record, self.inbox, self.wake, timer)
@@ -220,6 +223,10 @@ class SessionCore:
         return await self.rulings.brake(
             engage=engage, principal=principal, reason=reason, causation_id=causation_id
         )
+
+    async def say_on_run(self, text: str, principal: str, causation_id: str) -> int:
+        """Open the run again with what a person says, because a request asks for it. Called by the inbox."""
+        return await self.talk.say(text, principal, causation_id)
 
     async def decide_call(self, decision: Decision, causation_id: str) -> Event:
         """Decide about a call because a request asks for it. Called by the inbox."""

@@ -90,13 +90,38 @@ class SessionEnds:
     async def settle(self) -> None:
         """Wait for the run that is going, and leave its record sealed."""
         record = self._record
-        if record.driven is not None and record.failure is None:
-            await record.state.done.wait()
-        await self.park()
+        while True:
+            if record.driven is not None and record.failure is None:
+                await record.state.done.wait()
+            async with record.talk:
+                # Somebody may have said something meanwhile.
+                if record.driven is None or record.failure is not None or record.state.done.is_set():
+                    await self._park()
+                    return
+
+    async def let_go(self) -> bool:
+        """Have nothing more said in this session, since what drives the run is about to go.
+
+        Returns:
+            Whether the run has ended; something may just have been said, and then it goes on.
+        """
+        record = self._record
+        async with record.talk:
+            if record.state.terminal is None and not record.stopped and record.failure is None:
+                return False
+            record.driver = None
+            if record.on_release is not None:
+                record.on_release()
+            return True
 
     async def park(self) -> None:
         """Stop what is still going, keep the run resumable, and seal what stands: complete or not, the record says which."""
+        async with self._record.talk:
+            await self._park()
+
+    async def _park(self) -> None:
         record = self._record
+        record.driver = None
         record.stopped = record.stopped or CLOSED
         if record.driven is not None and record.state.terminal is None:
             await self._stop(*record.driven)

@@ -6,28 +6,34 @@ whose end stands without the session's terminal event is given it by whoever res
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
 import trio
 
-from affidavit.actors.errors import LogError, ResumeRefused, RunParked, SessionFailed, UnknownRun
-from affidavit.actors.events import Event, FaultClass, Kind
-from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
+from affidavit.actors.errors import ResumeRefused, RunParked, SessionFailed, UnknownRun
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.fork_context import FORK, Fork
+from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.reporter import Reporter
+from affidavit.actors.run_state import answer_of
 from affidavit.actors.runtime_port import DiscreetRuntime, Runtime
 from affidavit.actors.session_core import SessionCore
-from affidavit.actors.session_record import SessionRecord, phase_event
+from affidavit.actors.session_record import Driver, SessionRecord
 
 
-async def begin_goal(core: SessionCore, reporter: Reporter, runtime: Runtime, spec: GoalSpec) -> GoalKey:
+async def begin_goal(
+    core: SessionCore, reporter: Reporter, runtime: Runtime, spec: GoalSpec, fork: Fork | None = None
+) -> GoalKey:
     """Open the run with an objective and hand its goal to a runtime; see `Session.submit`."""
     record = core.record
     spec = replace(spec, name=record.stream.id)
     _keep_secrets(record, runtime)
     detail = {"spec": spec.as_detail(), **runtime.describe(spec)}
+    if fork is not None:
+        detail[FORK] = fork.as_detail()
     await record.record((Event(Kind.SESSION_STARTED, text=spec.objective, detail=detail),))
     record.attach(runtime, GoalKey(spec.name))
+    record.driver = Driver(runtime, GoalKey(spec.name), reporter)
     try:
         key = await _hand_over(record, reporter, runtime, spec)
     except BaseException as error:
@@ -42,11 +48,8 @@ async def _hand_over(record: SessionRecord, reporter: Reporter, runtime: Runtime
     try:
         return await runtime.submit(spec, reporter)
     except Exception as error:
-        reason = f"the goal could not be started: {error}"
-        ended = phase_event(GoalStatus(Phase.STALLED, reason, 0, FaultClass.TERMINAL))
-        # If the record cannot be extended, the session has failed, and the caller still hears of the first cause.
-        with suppress(LogError):
-            await record.end(ended)  # noqa: ASYNC120  # if this is cancelled, the run is parked and can be resumed
+        # If this is cancelled, the run is parked and can be resumed.
+        await record.end_unbegun(f"the goal could not be started: {error}")  # noqa: ASYNC120
         raise
 
 
@@ -59,9 +62,10 @@ async def resume_goal(core: SessionCore, reporter: Reporter, runtime: Runtime, k
     if key.name != run_id:
         raise ResumeRefused(f"goal {key.name} does not belong to run {run_id}")
     _keep_secrets(record, runtime)
+    record.driver = Driver(runtime, key, reporter)
     if state.terminal is not None or state.ended_phase is not None:
         record.taken_up = True
-        core.wake()
+        core.watch()
         await trio.lowlevel.checkpoint()
         if state.ended_phase is not None:
             # The goal's end may stand without the terminal event that belongs to it: another writer's crash.
@@ -85,16 +89,18 @@ def _keep_secrets(record: SessionRecord, runtime: Runtime) -> None:
 
 
 async def outcome(record: SessionRecord) -> str:
-    """Wait for the terminal event of the latest submit or resume; see `Session.wait`."""
+    """Wait for the terminal event of the latest submit, resume or say; see `Session.wait`."""
     state, run_id = record.state, record.stream.id
-    if state.terminal is None and record.driven is None and not record.stopped:
+    awaited = state.round
+    if awaited.terminal is None and record.driven is None and not record.stopped:
         raise RuntimeError("there is nothing to wait for: submit a goal or resume the run first")
-    await state.done.wait()
-    while state.terminal is None and record.failure is None and not record.stopped:
+    await awaited.done.wait()
+    while awaited.terminal is None and record.failure is None and not record.stopped:
         # It was let go and, before this task ran, taken up again: what counts is the latest.
-        await state.done.wait()
-    if state.terminal is not None:
-        return state.outcome()
+        awaited = state.round
+        await awaited.done.wait()
+    if awaited.terminal is not None:
+        return answer_of(awaited.terminal)
     if record.failure is not None:
         raise SessionFailed(f"run {run_id} stopped: {record.failure}") from record.failure
     raise RunParked(f"run {run_id} was parked: {record.stopped}")

@@ -13,6 +13,7 @@ from affidavit.actors.asker import checked_asker
 from affidavit.actors.crew import Stop
 from affidavit.actors.deltas import LiveReader
 from affidavit.actors.events import Event
+from affidavit.actors.fork_context import Fork
 from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.projection import Projection
 from affidavit.actors.push_readers import Handler, PushReaders
@@ -57,7 +58,7 @@ class Session:
         """Whether the run's terminal event stands."""
         return self._core.record.state.terminal is not None
 
-    async def submit(self, runtime: Runtime, spec: GoalSpec) -> GoalKey:
+    async def submit(self, runtime: Runtime, spec: GoalSpec, *, fork: Fork | None = None) -> GoalKey:
         """Open the session with an objective, hand the goal to a runtime, and watch it to its end.
 
         The goal is named after the session, so one id addresses stream and goal.
@@ -65,6 +66,7 @@ class Session:
         Args:
             runtime: Drives the goal; its lifetime is the caller's.
             spec: The goal.
+            fork: The point of another run that it goes on from, see `affidavit.actors.forking`.
 
         Raises:
             RuntimeError: The session was opened before.
@@ -72,7 +74,7 @@ class Session:
 
         Cancellation: once session.started is recorded, the run exists and can be resumed.
         """
-        return await begin_goal(self._core, self._reporter, runtime, spec)
+        return await begin_goal(self._core, self._reporter, runtime, spec, fork)
 
     async def resume(self, runtime: Runtime, key: GoalKey) -> None:
         """Attach to a goal that was submitted before and watch it to its end. No second session.started is recorded.
@@ -86,8 +88,47 @@ class Session:
         """
         await resume_goal(self._core, self._reporter, runtime, key)
 
+    async def say(self, text: str, *, principal: str, causation_id: str = "") -> int:
+        """Go on with a conversation that has ended: the run is open again, and what drove it last answers.
+
+        The goal is given its steps anew; what it may spend in tokens, money and time is not. A session opened on a run that had
+        ended has to `resume` it first, which says what is to drive it.
+
+        Args:
+            text: What is said.
+            principal: Who says it.
+            causation_id: The request that this is the effect of; one whose effect is on the record is not said again.
+
+        Returns:
+            The seq of the user.message.
+
+        Raises:
+            ValueError: Nothing is said, or too much at once, or by nobody; see `affidavit.actors.asker`.
+            RunGoing: The run has not ended. It is a RuntimeError.
+            NotDriven: Nothing was submitted or resumed here, or what drives the run cannot go on. It is a RuntimeError.
+            UnknownRun: Nothing was ever recorded under this id.
+            ResumeRefused: The runtime may not go on with it; nothing was recorded.
+            LogError: It could not be recorded.
+            Exception: What kept the runtime from going on; session.stalled then stands.
+
+        Cancellation: once user.message is recorded, the run is open and can be resumed.
+        """
+        return await self._core.talk.say(text, principal, causation_id)
+
+    async def let_go(self) -> bool:
+        """Have nothing more said here, since what drives the run is about to be closed.
+
+        Returns:
+            Whether the run has ended. If not, something was just said, and it is going.
+        """
+        return await self._core.ends.let_go()
+
+    def effect_of(self, causation_id: str) -> int:
+        """Return the seq of the last event on the record that names this request as its cause; 0 if there is none."""
+        return self._core.record.state.effects.get(causation_id, 0)
+
     async def wait(self) -> str:
-        """Wait for the terminal event of the latest submit or resume.
+        """Wait for the terminal event of the latest submit, resume or say.
 
         Returns:
             The final answer.

@@ -6,14 +6,16 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, final
 
 from affidavit.actors.approvals import Decision
-from affidavit.actors.asker import checked_asker
+from affidavit.actors.asker import checked_asker, checked_words
 from affidavit.actors.clock import Clock
 from affidavit.actors.crew import Stop
 from affidavit.actors.errors import (
     ApprovalRefused,
     GuardLost,
     LogError,
+    NotDriven,
     RunFinished,
+    RunGoing,
     SealRefused,
     UnknownGoal,
 )
@@ -31,6 +33,8 @@ NOT_OPENED: Final = "not_opened"
 MALFORMED: Final = "malformed"
 FAILED: Final = "failed"
 UNKNOWN_GOAL: Final = "unknown_goal"
+GOING: Final = "going"
+NOT_DRIVEN: Final = "not_driven"
 _SHOWN: Final = 64
 
 
@@ -47,6 +51,10 @@ class Effects(Protocol):
 
     async def seal(self, principal: str = "", causation_id: str = "") -> Event:
         """Seal what is recorded."""
+        ...
+
+    async def say_on_run(self, text: str, principal: str, causation_id: str) -> int:
+        """Open the run again with what a person says; return the seq of it."""
         ...
 
     async def decide_call(self, decision: Decision, causation_id: str) -> Event:
@@ -125,6 +133,8 @@ class SessionInbox:
                 work = self._cancel
             case Kind.REQUEST_CANCEL_GOAL:
                 work = self._cancel_goal
+            case Kind.REQUEST_SAY:
+                work = self._say
             case Kind.REQUEST_SEAL:
                 work = self._seal
             case Kind.REQUEST_DECIDE:
@@ -162,6 +172,16 @@ class SessionInbox:
     async def _seal(self, request: Request) -> Answer:
         sealed = await self._effects.seal(request.principal, request.id)
         return Answer(Outcome.DONE, seq=sealed.seq)
+
+    async def _say(self, request: Request) -> Answer:
+        try:
+            checked_words(request.text)
+        except ValueError as error:
+            return _refused(MALFORMED, str(error))
+        if not self._state.opened:
+            return _refused(NOT_OPENED, "nothing was ever recorded on this run")
+        said = await self._effects.say_on_run(request.text, request.principal, request.id)
+        return Answer(Outcome.DONE, seq=said)
 
     async def _decide(self, request: Request) -> Answer:
         decision = decision_asked(request)
@@ -203,6 +223,10 @@ def _code(error: Exception) -> str:
             return FINISHED
         case UnknownGoal():
             return UNKNOWN_GOAL
+        case RunGoing():
+            return GOING
+        case NotDriven():
+            return NOT_DRIVEN
         case _:
             return FAILED
 

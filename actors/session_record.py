@@ -7,18 +7,21 @@ once; what stands on the log is what the next owner resumes from.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, final
 
 import trio
 
 from affidavit.actors.conversation import Conversation, fold
 from affidavit.actors.errors import LogClosed, LogError
-from affidavit.actors.events import Event, Kind
-from affidavit.actors.goal import GoalKey, GoalStatus
+from affidavit.actors.events import Event, FaultClass, Kind
+from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.port import Guard, Log
 from affidavit.actors.recovery import ending_events
-from affidavit.actors.run_state import RunState, is_cancelled_end, is_end_of_run, terminal_event
+from affidavit.actors.reporter import Reporter
+from affidavit.actors.run_state import Round, RunState, is_cancelled_end, is_end_of_run, terminal_event
 from affidavit.actors.runtime_port import ListeningRuntime, Runtime
 from affidavit.actors.stream import Prepare, Stream
 from affidavit.actors.text import fit
@@ -34,6 +37,21 @@ class _NotRead(Exception):
     """What an end leaves open cannot be told without the run's fold as it stands now."""
 
 
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """What a run's goal was last handed to.
+
+    Attributes:
+        runtime: Drives it.
+        key: The goal.
+        reporter: Where the runtime reports.
+    """
+
+    runtime: Runtime
+    key: GoalKey
+    reporter: Reporter
+
+
 @final
 class SessionRecord:
     """One run as its session writes it.
@@ -44,6 +62,8 @@ class SessionRecord:
         failure: The first thing that stopped the session; nothing is recorded after it.
         stopped: Why nobody drives the run here any more, in one sentence; empty while somebody may.
         driven: The goal, and what drives it.
+        driver: What goes on with the run if somebody says something after its end.
+        talk: Held while something is being said, and while the run is let go of, so that neither comes amid the other.
         listening: What drives it, if it wants to hear of what is recorded.
         taken_up: Whether anybody submitted or resumed here. A session that was opened only to look leaves its run's record alone.
         cancelling: While its goal is being cancelled, the goal.phase event that says who asked for that, and why.
@@ -59,6 +79,8 @@ class SessionRecord:
         self.failure: BaseException | None = None
         self.stopped = ""
         self.driven: tuple[Runtime, GoalKey] | None = None
+        self.driver: Driver | None = None
+        self.talk: Final = trio.Lock()
         self.listening: ListeningRuntime | None = None
         self.taken_up = False
         self.cancelling: Event | None = None
@@ -121,6 +143,12 @@ class SessionRecord:
             return self.state.admit(events if ended is None else (terminal_event(ended),))
 
         await self._append((phase,), prepare)
+
+    async def end_unbegun(self, reason: str) -> None:
+        """Record the stall of a goal that its runtime did not take."""
+        # If the record cannot be extended, the session has failed, and the caller still hears of the first cause.
+        with suppress(LogError):
+            await self.end(phase_event(GoalStatus(Phase.STALLED, reason, 0, FaultClass.TERMINAL)))
 
     async def _append(
         self, events: tuple[Event, ...], prepare: Prepare, guard: Guard | None = None
@@ -188,7 +216,7 @@ class SessionRecord:
         self.taken_up = True
         if self.state.terminal is None and self.is_live:
             self.stopped = ""
-            self.state.done = trio.Event()
+            self.state.round = Round()
 
     def detach(self, reason: str) -> None:
         """Let go of a goal that its runtime did not take."""

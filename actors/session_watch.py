@@ -1,6 +1,7 @@
 """What the timer does for one session: looks how its goal stands, and whether the log holds what no wake told of.
 
-A session enrols only while it has a use for it: a goal that is being driven, or a reader. Without either it costs nothing.
+A session enrols only while it has a use for it: a goal that is being driven or could be gone on with, or a reader. Without these
+it costs nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Final, final
 
 from affidavit.actors.events import FaultClass
 from affidavit.actors.goal import GoalStatus, Phase
-from affidavit.actors.runtime_port import TellingRuntime
+from affidavit.actors.runtime_port import ConversingRuntime, TellingRuntime
 from affidavit.actors.session_inbox import SessionInbox
 from affidavit.actors.session_record import SessionRecord, phase_event
 from affidavit.actors.timer import Timer
@@ -61,7 +62,9 @@ class SessionWatch:
         is_going = record.driven is not None and record.is_live and not record.state.done.is_set()
         if not is_going:
             self._timer.goals.leave(self)
-        if self._timer.has_floor and record.is_live and (is_going or len(record.stream.readers)):
+        # Others may want to say something on a run that has ended, as long as something here would answer.
+        is_open = record.driver is not None and isinstance(record.driver.runtime, ConversingRuntime)
+        if self._timer.has_floor and record.is_live and (is_going or is_open or len(record.stream.readers)):
             self._timer.floor.enrol(self)
         else:
             self._timer.floor.leave(self)

@@ -96,6 +96,7 @@ def verify_record(
         found.complete,
         found.not_checked,
         found.approvals,
+        found.fork,
         events=tuple(events),
     )
 

@@ -15,6 +15,7 @@ from affidavit.crypto.event_check import too_long
 from affidavit.crypto.event_scan import BATCH
 from affidavit.crypto.failures import FailureCode, Tier, VerificationError
 from affidavit.crypto.findings import Finding, FindingKind, Findings
+from affidavit.crypto.fork_origin import ForkNote, judge_fork
 from affidavit.crypto.governance import GovernanceFold
 from affidavit.crypto.keyring import Keyring, Trust
 from affidavit.crypto.merkle import Frontier
@@ -31,7 +32,18 @@ class RecordFold:
         fault: The first fault of an event; None while there is none. Nothing after it counts.
     """
 
-    __slots__ = ("_approvals", "_chain", "_frontier", "_last", "_reach", "_rules", "_tier", "count", "fault")
+    __slots__ = (
+        "_approvals",
+        "_chain",
+        "_fork",
+        "_frontier",
+        "_last",
+        "_reach",
+        "_rules",
+        "_tier",
+        "count",
+        "fault",
+    )
 
     def __init__(self, tier: Tier = Tier.L4) -> None:
         self._tier = tier
@@ -39,6 +51,7 @@ class RecordFold:
         self._rules = GovernanceFold()
         self._approvals = ApprovalFold()
         self._reach = CompletenessFold()
+        self._fork: ForkNote | None = None
         self._frontier = Frontier()
         self._last: bytes | None = None
         self.count = 0
@@ -69,6 +82,7 @@ class RecordFold:
         else:
             self._last = part.root
         self._reach.join(part.reach)
+        self._fork = self._fork or part.fork
         for step in part.steps:
             self._rules.take(step)
         self._approvals.join(part.notes, part.steps)
@@ -107,8 +121,9 @@ class RecordFold:
                 *noticed,
             ),
             complete=self._reach.finish(),
-            not_checked=not_checked(opened, self._tier),
+            not_checked=not_checked(opened, self._tier, is_fork=self._fork is not None),
             approvals=approvals if governance else None,
+            fork=judge_fork(self._fork, keyring) if self._fork else None,
         )
 
 

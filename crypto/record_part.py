@@ -17,6 +17,7 @@ from affidavit.crypto.event_check import too_long
 from affidavit.crypto.event_form import MAX_EVENT_BYTES
 from affidavit.crypto.event_scan import BATCH, EventRange, EventTooLong, event_batches
 from affidavit.crypto.failures import FailureCode, Tier, VerificationError
+from affidavit.crypto.fork_origin import ForkNote, read_fork
 from affidavit.crypto.governance_steps import Step, read_step
 from affidavit.crypto.hashing import leaf_hashes, subtree_root
 
@@ -69,6 +70,7 @@ class Part:
         reach: What completeness is told from.
         fault: Why the event after them is refused; None while none is.
         notes: What its events say about approvals.
+        fork: What the record's first event says of a parent, where this part holds it.
     """
 
     index: int
@@ -79,6 +81,7 @@ class Part:
     reach: tuple[str, bool]
     fault: VerificationError | None
     notes: tuple[ApprovalNote, ...] = ()
+    fork: ForkNote | None = None
 
 
 @final
@@ -90,7 +93,18 @@ class PartFold:
         fault: Why the event after them is refused; None while none is.
     """
 
-    __slots__ = ("_chain", "_checks", "_index", "_leaves", "_notes", "_reach", "_steps", "count", "fault")
+    __slots__ = (
+        "_chain",
+        "_checks",
+        "_fork",
+        "_index",
+        "_leaves",
+        "_notes",
+        "_reach",
+        "_steps",
+        "count",
+        "fault",
+    )
 
     def __init__(self, checks: Checks, index: int) -> None:
         """Begin a part whose first event is at a zero-based index."""
@@ -103,6 +117,7 @@ class PartFold:
         self._leaves: list[bytes] = []
         self._steps: list[Step] = []
         self._notes: list[ApprovalNote] = []
+        self._fork: ForkNote | None = None
         self.fault: VerificationError | None = None
         self.count = 0
 
@@ -151,6 +166,7 @@ class PartFold:
             self._reach.part(),
             self.fault,
             tuple(self._notes),
+            self._fork,
         )
 
     def _read(self, events: Sequence[bytes]) -> None:
@@ -158,6 +174,8 @@ class PartFold:
         for index, data in enumerate(events, self._index + self.count):
             fields = chain.add(data)
             reach.add(fields["type"])
+            if index == 0:
+                self._fork = read_fork(fields)
             if not judged:
                 continue
             step = read_step(fields, index)

@@ -8,6 +8,7 @@ from affidavit.crypto.chain import VerifiedEvents
 from affidavit.crypto.checkpoint import Checkpoint, VerifiedCheckpoint
 from affidavit.crypto.failures import Tier
 from affidavit.crypto.findings import Finding
+from affidavit.crypto.fork_origin import ForkOrigin
 from affidavit.crypto.governance import Governance
 from affidavit.crypto.keyring import Trust
 
@@ -15,6 +16,7 @@ WENT_ON: Final = "whether the run went on after this seal"
 THE_WORLD: Final = "whether the events describe what happened: that rests on the runtime that wrote them"
 WHOSE_KEY: Final = "whose key it is: the key id only spells out its own key, which is in no keyring given"
 UNTIMED: Final = "whether the key was valid when it signed: nothing in it tells when that was"
+BEFORE: Final = "whether it begins with what its parent really said: that takes the parent's own record"
 SIGNATURE: Final = "who vouches for it: no signature was checked (L2)"
 RULES: Final = "whether actions were admitted and successes rest on checks (L4)"
 
@@ -34,6 +36,7 @@ class VerifiedRun:
         complete: Whether the record reaches the end of its run; None in a foreign vocabulary.
         not_checked: What this verification does not show, in plain words.
         approvals: What people decided, and who signed for it; None below L4.
+        fork: Where it goes on from; None where it says nothing of that.
     """
 
     chain: VerifiedEvents
@@ -46,6 +49,7 @@ class VerifiedRun:
     complete: bool | None
     not_checked: tuple[str, ...]
     approvals: ShownApprovals | None
+    fork: ForkOrigin | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class VerifiedRecord(VerifiedRun):
     events: tuple[bytes, ...]
 
 
-def not_checked(opened: VerifiedCheckpoint | None, tier: Tier) -> tuple[str, ...]:
+def not_checked(opened: VerifiedCheckpoint | None, tier: Tier, *, is_fork: bool) -> tuple[str, ...]:
     """Return what a verification up to a tier leaves open, in plain words."""
     gaps = [WENT_ON]
     if opened is None:
@@ -64,4 +68,6 @@ def not_checked(opened: VerifiedCheckpoint | None, tier: Tier) -> tuple[str, ...
         gaps.append(WHOSE_KEY)
     if tier < Tier.L4:
         gaps.append(RULES)
+    if is_fork:
+        gaps.append(BEFORE)
     return (*gaps, THE_WORLD)

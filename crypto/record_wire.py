@@ -10,6 +10,7 @@ from affidavit.crypto.approval_notes import pack_notes, unpack_notes
 from affidavit.crypto.chain import ChainPart
 from affidavit.crypto.failures import FailureCode, VerificationError
 from affidavit.crypto.findings import Finding, FindingKind
+from affidavit.crypto.fork_origin import ForkNote
 from affidavit.crypto.governance_steps import pack_steps, unpack_steps
 from affidavit.crypto.record_part import Part
 
@@ -26,6 +27,7 @@ def encode_part(part: Part) -> bytes:
             list(part.reach),
             None if part.fault is None else _fault(part.fault),
             pack_notes(part.notes, part.index),
+            None if part.fork is None else list(part.fork),
         ]
     )
 
@@ -37,7 +39,7 @@ def decode_part(data: bytes) -> Part:
         ValueError: It made no such bytes.
     """
     try:
-        index, count, root, chain, steps, reach, fault, notes = cbor.decode(data)
+        index, count, root, chain, steps, reach, fault, notes, fork = cbor.decode(data)
         return Part(
             index,
             count,
@@ -47,6 +49,7 @@ def decode_part(data: bytes) -> Part:
             (reach[0], reach[1]),
             None if fault is None else _read_fault(*fault),
             unpack_notes(notes, index),
+            None if fork is None else ForkNote(*fork),
         )
     except (TypeError, ValueError, IndexError, VerificationError) as error:
         raise ValueError("this is no part of a record") from error

@@ -14,6 +14,7 @@ from affidavit.crypto.findings import Finding, FindingKind
 from affidavit.crypto.governance import Governance
 from affidavit.crypto.keyring import Trust
 from affidavit.tools._verify_approvals import approval_rows, approvals_json
+from affidavit.tools._verify_fork import fork_json, fork_rows
 from affidavit.tools._verify_input import Kind
 from affidavit.tools._verify_verdict import Verdict
 
@@ -82,6 +83,7 @@ def as_json(verdict: Verdict) -> str:
             "before": None if verdict.before is None else asdict(verdict.before),
             "governance": _governance_json(verdict.governance),
             "approvals": approvals_json(verdict.approvals),
+            "fork": fork_json(verdict.fork),
             "findings": [_finding_json(finding) for finding in verdict.findings],
             "not_checked": list(verdict.not_checked),
         }
@@ -129,6 +131,8 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     yield from _signed_lines(verdict)
     yield from (f"  {line}" for line in _tier_lines(verdict))
     if verdict.kind is Kind.RUN:
+        for label, words in fork_rows(verdict.fork) if verdict.fork else ():
+            yield from _row(label, words)
         yield f"  complete     {_COMPLETE[verdict.complete]}"
         yield f"  gapless      {_GAPLESS[verdict.gapless or False]}"
     for label, words in approval_rows(verdict.approvals) if verdict.approvals else ():

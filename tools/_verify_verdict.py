@@ -11,6 +11,7 @@ from affidavit.crypto.consistency_proof import verify_consistency
 from affidavit.crypto.event_proof import verify_event_proof
 from affidavit.crypto.failures import FailureCode, Tier, VerificationError
 from affidavit.crypto.findings import Finding, FindingKind
+from affidavit.crypto.fork_origin import ForkOrigin
 from affidavit.crypto.governance import Governance
 from affidavit.crypto.keyring import Keyring, Trust, show_kid
 from affidavit.crypto.record_verdict import THE_WORLD, UNTIMED, WENT_ON, WHOSE_KEY
@@ -59,6 +60,7 @@ class Verdict:
     not_checked: tuple[str, ...] = ()
     governance: Governance | None = None
     approvals: ShownApprovals | None = None
+    fork: ForkOrigin | None = None
     before: Earlier | None = None
     proved: str | None = None
 
@@ -159,6 +161,7 @@ def _run(artifact: Artifact, asked: Asked) -> Verdict:
         not_checked=found.not_checked,
         governance=found.governance,
         approvals=found.approvals,
+        fork=found.fork,
     )
 
 

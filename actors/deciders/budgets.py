@@ -15,7 +15,7 @@ from affidavit.actors.events import FaultClass
 
 @dataclass(frozen=True, slots=True)
 class StepBudget:
-    """At most so many model turns of one goal.
+    """At most so many model turns of one goal, counted anew each time a person has spoken.
 
     Attributes:
         limit: The most turns.
@@ -25,14 +25,14 @@ class StepBudget:
 
     def decide(self, action: Action, standing: Standing) -> Denial | None:
         """Refuse a model call for a turn beyond the limit; another attempt at the same turn costs no step."""
-        if action.is_model_call and action.turn > self.limit:
+        if action.is_model_call and action.turn - action.renewed > self.limit:
             return _exceeded("steps", f"the budget of {self.limit} model turns is used up")
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class SharedStepBudget:
-    """At most so many model turns of all goals of a run together.
+    """At most so many model turns of all goals of a run together, counted anew each time a person has spoken.
 
     Attributes:
         limit: The most turns.

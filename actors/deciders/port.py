@@ -34,6 +34,7 @@ class Action:
         opens_turn: Whether it is the first attempt at a model turn.
         known: Whether there is such a thing at all.
         declared: Whether the host or the policy asks for it, and not the model; no grant is needed then.
+        renewed: The turn after which its goal's steps count.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Action:
     opens_turn: bool = False
     known: bool = True
     declared: bool = False
+    renewed: int = 0
 
     @property
     def is_model_call(self) -> bool:
@@ -63,7 +65,7 @@ class Standing:
     Attributes:
         spent: What the run has used, and what running actions hold back.
         held: The part of it that running actions hold back, some of which comes back when they end.
-        turns: Model turns begun, those of all its goals together.
+        turns: Model turns begun since a person last spoke, those of all its goals together.
         brake: Why nothing further may begin; None while it may.
         approval: What became of the request to approve this very call, if one was made and not used up.
         repeats: How often the goal has asked for the same tool with the same arguments lately, this time included.

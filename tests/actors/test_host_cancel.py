@@ -7,7 +7,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from affidavit.actors import host_handle as module
+from affidavit.actors import host_runs as module
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.errors import RunCancelled, RunOwned, RunParked, UnknownRun
 from affidavit.actors.events import Kind

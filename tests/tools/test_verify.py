@@ -30,6 +30,7 @@ JSON_NAMES = [
         "before",
         "governance",
         "approvals",
+        "fork",
         "findings",
         "not_checked",
     ),
@@ -148,6 +149,7 @@ def test_json_of_a_sealed_run(command: Command) -> None:
             "unchecked": 0,
             "signers": [],
         },
+        "fork": None,
         "findings": [
             {
                 "kind": "open_call",
