@@ -239,7 +239,7 @@ def _open_regular(name: str) -> int:
         # Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
         descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise InputError(f"there is no file {name}") from error
+        raise InputError(f"there is no file {name}; see whether its name is spelt right") from error
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
     mode = os.fstat(descriptor).st_mode
@@ -248,7 +248,7 @@ def _open_regular(name: str) -> int:
     os.close(descriptor)
     what = "a directory" if stat.S_ISDIR(mode) else "a pipe, socket or device"
     hint = (
-        ""
+        "; name the files in it"
         if what == "a directory"
         else "; to check what a program writes, name - and let it write to standard input"
     )

@@ -82,5 +82,5 @@ def main(arguments: Sequence[str]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else MISUSE
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:
-        return report(error)
+        return report(error, arguments[0] if arguments else "")
     return code if isinstance(code, int) else CONVERGED

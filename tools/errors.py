@@ -37,11 +37,12 @@ def notice(text: str) -> None:
         return
 
 
-def report(error: BaseException) -> int:
-    """Say on standard error what went wrong.
+def report(error: BaseException, command: str = "") -> int:
+    """Say on standard error what went wrong, and what to do about it.
 
     Args:
         error: Whatever ended a command.
+        command: Which one, for those whom only its help can help.
 
     Returns:
         The exit code that goes with it.
@@ -54,7 +55,13 @@ def report(error: BaseException) -> int:
     if all(isinstance(each, BrokenPipeError) for each in found):
         # Whoever reads has seen enough.
         return CONVERGED
-    notice(f"affidavit: {sentence(found[0])}")
+    # Imported here since it knows every error of the runtime, and only a command that fails needs it.
+    from affidavit.tools.next_steps import has_step, with_next_step
+
+    text = with_next_step(sentence(found[0]), found[0])
+    if command and not has_step(text):
+        text = f"{text}; see `affidavit {command} --help`"
+    notice(f"affidavit: {text}")
     return MISUSE
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from affidavit.crypto.failures import AffidavitError
 from affidavit.crypto.keys import VerifyingKey
+from affidavit.tools._verify_report import plain
 from affidavit.tools.passphrase import read_passphrase
 
 _OK, _MISUSE, _INTERRUPTED = 0, 2, 130
@@ -114,13 +115,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else _MISUSE
     except AffidavitError as error:
-        print(f"affidavit keys: {error}", file=sys.stderr)
+        _complain(str(error), error)
         return _MISUSE
     except OSError as error:
-        print(f"affidavit keys: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        _complain(f"{error.filename or 'output'}: {error.strerror or error}", error)
         return _MISUSE
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _complain(text: str, error: BaseException) -> None:
+    # Imported here since it knows every error of the runtime, and only a command that fails needs it.
+    from affidavit.tools.next_steps import has_step, with_next_step
+
+    text = with_next_step(text, error)
+    hint = "" if has_step(text) else "; see affidavit keys --help"
+    print(f"affidavit keys: {plain(text)}{hint}", file=sys.stderr)
 
 
 def _new(arguments: argparse.Namespace) -> int:

@@ -36,7 +36,7 @@ def read_passphrase(*, prompt: bool, confirm: bool = False) -> bytes:
     name = os.environ.get(FILE_VARIABLE)
     if name is not None:
         if not name:
-            raise PassphraseError(f"{FILE_VARIABLE} is set and names no file")
+            raise PassphraseError(f"{FILE_VARIABLE} is set and names no file; set it to one")
         return _from_file(Path(name))
     if not prompt or not sys.stdin.isatty():
         raise PassphraseError(
@@ -50,7 +50,7 @@ def _from_file(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
     except OSError as error:
-        raise PassphraseError(f"cannot read {FILE_VARIABLE} {path}: {error.strerror}") from error
+        raise PassphraseError(f"cannot read {FILE_VARIABLE} {path}: {error.strerror}; name a file that you may read") from error
     # Editors and `echo` end the file with one line break, which nobody means as part of the passphrase.
     return _usable(content.removesuffix(b"\n").removesuffix(b"\r"), str(path))
 
@@ -59,15 +59,15 @@ def _ask(*, confirm: bool) -> bytes:
     try:
         text = getpass.getpass("Passphrase of the signing key: ")
         if confirm and getpass.getpass("The same again: ") != text:
-            raise PassphraseError("the two passphrases differ")
+            raise PassphraseError("the two passphrases differ; try again")
     except EOFError as error:
-        raise PassphraseError("no passphrase was given") from error
+        raise PassphraseError("no passphrase was given; try again") from error
     return _usable(text.encode(), "the passphrase")
 
 
 def _usable(passphrase: bytes, source: str) -> bytes:
     if not passphrase.strip():
-        raise PassphraseError(f"{source} is empty; a signing key needs a passphrase")
+        raise PassphraseError(f"{source} is empty; give the signing key a passphrase")
     if len(passphrase) > _MAX_BYTES:
-        raise PassphraseError(f"{source} is longer than {_MAX_BYTES} bytes")
+        raise PassphraseError(f"{source} is longer than {_MAX_BYTES} bytes; choose another")
     return passphrase

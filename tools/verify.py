@@ -150,7 +150,10 @@ def _say(verdict: Verdict, *, as_one_json: bool) -> int:
 
 
 def _complain(error: InputError) -> None:
-    print(f"affidavit verify: {plain(str(error))}", file=sys.stderr)
+    text = plain(str(error))
+    # Most say what to do; the help stands in for what only the caller can know.
+    hint = "" if "; " in text or "--" in text or ": name" in text else "; see affidavit verify --help"
+    print(f"affidavit verify: {text}{hint}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

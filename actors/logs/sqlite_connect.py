@@ -272,7 +272,7 @@ def _check_kind(store: Path) -> None:
     except sqlite3.Error as error:
         # A crash while the store was made left a rollback journal: whoever writes rolls it back, and looks again.
         if not is_busy(error) and not needs_rollback(error):
-            raise unusable(error, store) from error
+            raise _opening_failure(error, store) from error
 
 
 def _opening_failure(error: sqlite3.Error, store: Path) -> StoreUnusable | LogLocked:

@@ -101,7 +101,7 @@ async def test_a_seal_that_does_not_hold_is_told_apart() -> None:
 
 
 async def test_events_that_were_changed_give_no_root_any_more() -> None:
-    """The seals before the change hold, those after it do not."""
+    """No seal over an event that was replaced is rebuilt, whatever else is as it was."""
     log, _ = await sealed_run()
     rows = await log.read("run")
     other = MemoryLog()

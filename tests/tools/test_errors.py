@@ -8,6 +8,8 @@ from affidavit.actors.errors import HostFailed, LogFull, SessionFailed
 from affidavit.tools.errors import UsageError, notice, report
 from affidavit.tools.log_lines import OneLineHandler
 
+ROOM = "make room there and do it again; nothing that was acknowledged is lost"
+
 
 def caused(error: BaseException, cause: BaseException) -> BaseException:
     """An error with the cause it was raised from."""
@@ -19,9 +21,17 @@ def caused(error: BaseException, cause: BaseException) -> BaseException:
     ("error", "code", "sentence"),
     [
         (UsageError("say\nwhat"), 2, "affidavit: say what\n"),
-        (FileNotFoundError(2, "No such file", "a/b"), 2, "affidavit: a/b: No such file\n"),
+        (
+            FileNotFoundError(2, "No such file", "a/b"),
+            2,
+            "affidavit: a/b: No such file; make what is missing, or name another place\n",
+        ),
         (SessionFailed("run x stopped: the disk is full"), 2, "affidavit: run x stopped: the disk is full\n"),
-        (caused(HostFailed("a task"), ExceptionGroup("", [LogFull("full")])), 2, "affidavit: full\n"),
+        (
+            caused(HostFailed("a task"), ExceptionGroup("", [LogFull("full")])),
+            2,
+            f"affidavit: full; {ROOM}\n",
+        ),
         (ExceptionGroup("", [ExceptionGroup("", [UsageError("deep")])]), 2, "affidavit: deep\n"),
         (KeyboardInterrupt(), 130, ""),
         (BaseExceptionGroup("", [KeyboardInterrupt()]), 130, ""),

@@ -206,7 +206,9 @@ def test_standard_input_that_is_closed_is_one_sentence() -> None:
         ["sh", "-c", line, sys.executable], cwd=ROOT / "tests", capture_output=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"affidavit verify: cannot read standard input: Bad file descriptor\n"
+    assert done.stderr == (
+        b"affidavit verify: cannot read standard input: Bad file descriptor; see affidavit verify --help\n"
+    )
 
 
 def test_a_long_record_comes_through_a_pipe_in_little_memory(command: Command) -> None:

@@ -75,10 +75,12 @@ async def brake(
         notice(f"run {whole_id} was NOT {done}: {error}")
         return STALLED
     if answer.code == FINISHED:
-        notice(f"run {whole_id} has ended already")
+        notice(f"run {whole_id} has ended already; `affidavit replay` shows how")
         return STALLED
     if answer.outcome != Outcome.DONE:
-        raise UsageError(f"run {whole_id} was not {done}: {answer.reason or answer.code}")
+        raise UsageError(
+            f"run {whole_id} was not {done}: {answer.reason or answer.code}; `affidavit replay` shows how it stands"
+        )
     await Output().line(f"run {whole_id} {done}, by {who}")
     return CONVERGED
 
@@ -102,7 +104,7 @@ async def _every(place: Place, who: str, reason: str, done: str, *, engage: bool
         asked = {each.run_id: each.request for each in braked if each.request}
         answers = await await_answers(log, asked)
     if not braked:
-        notice("no run of this store is unfinished")
+        notice("no run of this store is unfinished; `affidavit sessions` lists them all")
     output, all_done = Output(), True
     for each in braked:
         trouble = _trouble(each.run_id, answers) if each.request else each.trouble

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from affidavit.actors.conversation import fold
 from affidavit.actors.directory import find_run
 from affidavit.actors.errors import ResumeRefused
+from affidavit.actors.event_json import to_json_line
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.host import Host, Run
@@ -78,7 +79,7 @@ async def resume(  # noqa: PLR0913  # each is an option of its own
     place = place_of(store)
     found = await _find(place, run_id)
     if found.status.terminal:
-        return await _tell_of_the_end(place, found)
+        return await _tell_of_the_end(place, found, as_json=as_json)
     chosen = model or _recorded_model(found)
     tip = found.events[-1].seq
     named = policy_of(policy, workspace)
@@ -126,12 +127,18 @@ def _recorded_model(found: _Found) -> str:
     return name
 
 
-async def _tell_of_the_end(place: Place, found: _Found) -> int:
+async def _tell_of_the_end(place: Place, found: _Found, *, as_json: bool) -> int:
     notice(f"run {found.run_id} has ended already")
+    known = len(found.events)
     if found.status.sealed_events < found.status.events:
         await seal_run(place, found.run_id)
         found = await _find(place, found.run_id)
     output = Output()
+    for event in found.events[known:] if as_json else ():
+        await output.line(to_json_line(event))
     for line in (*status_lines(found.status), *handover_lines(place, found.run_id, found.events)):
-        await output.line(line)
+        if as_json:
+            notice(line)
+        else:
+            await output.line(line)
     return STALLED if found.status.err else CONVERGED

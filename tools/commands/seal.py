@@ -36,7 +36,9 @@ async def seal(run_id: RunId, /, *, principal: Principal = None, store: Store = 
     asked = request_event(Kind.REQUEST_SEAL, principal=principal_of(principal), reason="")
     answer = await take_or_ask(place, whole_id, asked, lambda: seal_run(place, whole_id), needs_signer=True)
     if answer.outcome != Outcome.DONE:
-        raise UsageError(f"run {whole_id} was not sealed: {answer.reason or answer.code}")
+        raise UsageError(
+            f"run {whole_id} was not sealed: {answer.reason or answer.code}; `affidavit replay` shows how it stands"
+        )
     async with open_sqlite_reader(place.runs) as log:
         events = await history(log, whole_id)
     output = Output()

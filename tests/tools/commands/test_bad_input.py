@@ -191,13 +191,18 @@ def test_a_store_that_another_process_holds_locked(
 
 
 def test_a_damaged_event_is_told_by_its_code(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A store whose rows were changed behind its back is refused with the registered code."""
+    """A store whose rows were changed behind its back is refused with the registered code; `replay` shows what lies before."""
     assert app.main([*RUN, READER, "--store", str(tmp_path)]) == 0
     capfd.readouterr()
     with sqlite3.connect(store_file(tmp_path)) as connection:
         connection.execute("UPDATE rows SET data = x'ff' WHERE seq = 3")
     connection.close()
-    assert "enc." in refused(capfd, "replay", "@last", "--store", tmp_path)
+    assert "enc." in refused(capfd, "approve", "@last", "--store", tmp_path)
+    assert app.main(["replay", "@last", "--store", str(tmp_path)]) == 2
+    shown = capfd.readouterr()
+    assert shown.out.count("\n") == 2
+    assert "enc." in shown.err
+    assert "`affidavit fsck` tells what is wrong" in shown.err
 
 
 def test_a_script_that_is_none(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_g7_a_run_of_another_process_is_braked_while_it_works(cli: Cli, words: t
     assert rejected
     assert {event["errorCode"] for event in rejected} == {"brake"}
     again = cli("brake", "mine")
-    assert (again.code, again.err) == (1, "run mine has ended already\n")
+    assert (again.code, again.err) == (1, "run mine has ended already; `affidavit replay` shows how\n")
 
 
 def test_the_brake_of_a_run_that_nobody_drives_holds_until_it_is_released(cli: Cli) -> None:
