@@ -31,7 +31,17 @@ def main() -> int:
     except KeyboardInterrupt:
         # Only while the libraries are being imported; each command has an answer of its own.
         return _INTERRUPTED
+    _let_go_of_words()
     return code
+
+
+def _let_go_of_words() -> None:
+    """Forget what standard error does not take, such as on a terminal that was closed: the exit code must not be lost for it."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        # What is still in Python's buffer is written once more when it ends; there it must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _unwritable(error: OSError) -> int:

@@ -28,7 +28,7 @@ from affidavit.actors.secrets import NO_SECRETS, secrets_of_file
 from affidavit.actors.signers.port import Signer
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.tools.agent_delegation import open_agents
-from affidavit.tools.console.stage import Stage, open_stage
+from affidavit.tools.console.stage import Stage
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.interrupts import open_interrupts
@@ -141,11 +141,12 @@ async def _conduct(setting: Setting, log: Log, signer: Signer, config: MissionCo
         Output(), Transcript(style_of(sys.stdout), as_json=setting.as_json), after=setting.after
     )
     last_words = f"To go on with the run:\n{setting.resume_line}"
+    stage = Stage(narrator)
     async with (
-        open_stage(narrator, setting.run_id, live=setting.is_live) as stage,
         open_interrupts(
             lambda name: _said(stage, _parking(name)), lambda: _said(stage, last_words)
         ) as interrupts,
+        stage.lit(setting.run_id, live=setting.is_live),
     ):
         showing = Showing(
             setting.place, setting.run_id, stage, patient=setting.is_patient, asks=not stage.is_live

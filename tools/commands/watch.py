@@ -19,7 +19,7 @@ from affidavit.actors.projection import Projection, reduce
 from affidavit.actors.subscription import Subscription
 from affidavit.actors.watch import watch as subscribe
 from affidavit.tools.console.choice import Plain, wants_view
-from affidavit.tools.console.stage import Stage, open_stage
+from affidavit.tools.console.stage import Stage
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, notice
 from affidavit.tools.interrupts import open_interrupts
 from affidavit.tools.narrator import Narrator
@@ -100,23 +100,24 @@ async def watch(
         state = Followed()
         output, transcript = Output(), Transcript(style_of(sys.stdout), as_json=as_json)
         live = wants_view(plain=plain, as_json=as_json)
-        async with open_stage(
-            Narrator(output, transcript, after=after), whole_id, live=live, owns=False
-        ) as stage:
-            teller = stage if live else _Lines(output, transcript)
-            for row in await rows(log, whole_id, upto=after):
-                # What is not shown is folded all the same: the end may lie before the place where this begins.
-                event = event_of(row, whole_id)
-                state.apply(event)
-                if live:
-                    await stage.tell(event)
-            async with subscribe(log, whole_id, after) as events:
-                farewell = partial(_farewell, events, stage)
-                async with open_interrupts(lambda _: farewell(), farewell) as interrupts:
-                    with interrupts.scope:
-                        await _show(events, state, teller, follow=follow)
-            if live and not interrupts.happened:
-                await stage.finish(log, whole_id)
+        stage = Stage(Narrator(output, transcript, after=after))
+        teller = stage if live else _Lines(output, transcript)
+        async with subscribe(log, whole_id, after) as events:
+            farewell = partial(_farewell, events, stage)
+            async with (
+                open_interrupts(lambda _: farewell(), farewell) as interrupts,
+                stage.lit(whole_id, live=live, owns=False),
+            ):
+                with interrupts.scope:
+                    for row in await rows(log, whole_id, upto=after):
+                        # What is not shown is folded all the same: the end may lie before the place where this begins.
+                        event = event_of(row, whole_id)
+                        state.apply(event)
+                        if live:
+                            await stage.tell(event)
+                    await _show(events, state, teller, follow=follow)
+                if live and not interrupts.happened:
+                    await stage.finish(log, whole_id)
     if interrupts.happened:
         return INTERRUPTED
     if not state.is_over:

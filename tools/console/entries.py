@@ -6,11 +6,13 @@ book-keeping (turns, phases, admissions) has no entry: the status line and the g
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from affidavit.actors.events import Event, Kind
+from affidavit.tools.console.parts import parts_of
 from affidavit.tools.event_words import words_of
 from affidavit.tools.goals import goal_label
 from affidavit.tools.terminal import Tone
@@ -47,6 +49,8 @@ class Entry:
         use_id: Pairs a tool's call with its result.
         result: What the tool gave; None while it has not.
         failed: Whether the tool failed.
+        part: Which part of a long answer it is, from 0.
+        lead: What must stand before the part for it to be read as it is meant.
     """
 
     seq: int
@@ -58,6 +62,13 @@ class Entry:
     use_id: str = ""
     result: str | None = None
     failed: bool = False
+    part: int = 0
+    lead: str = ""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What tells it from every other, in order."""
+        return self.seq, self.part
 
 
 Entries = tuple[Entry, ...]
@@ -80,6 +91,8 @@ def with_event(entries: Entries, event: Event, arguments: str | None = None) -> 
     """
     if event.kind == Kind.TOOL_RESULT:
         return _with_result(entries, event)
+    if event.kind == Kind.ASSISTANT and event.text.strip():
+        return (*entries, *_answer(event))[-MAX_ENTRIES:]
     entry = _entry(entries, event, arguments)
     if entry is None:
         return entries
@@ -112,6 +125,11 @@ def _with_result(entries: Entries, event: Event) -> Entries:
     return (*entries[-MAX_ENTRIES + 1 :], alone)
 
 
+def _answer(event: Event) -> Iterator[Entry]:
+    for number, (lead, part) in enumerate(parts_of(bounded(event.text))):
+        yield Entry(event.seq, Role.SAID, part, event.goal, part=number, lead=lead)
+
+
 def _entry(entries: Entries, event: Event, arguments: str | None) -> Entry | None:
     if _is_book_keeping(event):
         return None
@@ -128,8 +146,6 @@ def _entry(entries: Entries, event: Event, arguments: str | None) -> Entry | Non
     match event.kind:
         case Kind.SESSION_STARTED | Kind.USER_MESSAGE:
             return Entry(event.seq, Role.ASKED, text)
-        case Kind.ASSISTANT:
-            return Entry(event.seq, Role.SAID, text, event.goal)
         case Kind.CONVERGED:
             said = _SAME if text and text == _last_answer(entries) else text
             return Entry(event.seq, Role.NOTE, f"converged: {said}", tone=Tone.GOOD)
@@ -144,7 +160,7 @@ def _is_book_keeping(event: Event) -> bool:
         return True
     match event.kind:
         case Kind.ASSISTANT:
-            return not event.text.strip()
+            return True
         case Kind.ACTION_COMPLETED:
             return not event.fault
         case Kind.EGRESS_DECISION:
@@ -154,4 +170,5 @@ def _is_book_keeping(event: Event) -> bool:
 
 
 def _last_answer(entries: Entries) -> str:
-    return next((each.text for each in reversed(entries) if each.role is Role.SAID and not each.goal), "")
+    seq = next((each.seq for each in reversed(entries) if each.role is Role.SAID and not each.goal), 0)
+    return "".join(each.text for each in entries if each.seq == seq) if seq else ""

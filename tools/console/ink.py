@@ -7,6 +7,7 @@ Colour never stands alone: whatever has one has a mark or a word beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from rich.cells import chop_cells
@@ -89,10 +90,13 @@ def wrapped(text: str, width: int, style: Style = PLAIN) -> Iterator[Line]:
             yield line(part, style)
 
 
-def exact(text: str, width: int, style: Style = PLAIN) -> Iterator[Line]:
-    """Go through the lines of a text of which nothing is left out, no blank either; what is not printable is spelled out."""
-    for part in chop_cells(plain(text), max(width, 2)) or [""]:
-        yield (Segment(part, style),)
+@lru_cache(maxsize=16)
+def exact(text: str, width: int, style: Style = PLAIN) -> tuple[Line, ...]:
+    """Return the lines of a text of which nothing is left out, no blank either; what is not printable is spelled out.
+
+    Kept for a while, since such a text may be long and stands on the screen from one frame to the next.
+    """
+    return tuple((Segment(part, style),) for part in chop_cells(plain(text), max(width, 2)) or [""])
 
 
 def hung(lines: Iterable[Line], first: Segment, indent: int) -> Iterator[Line]:

@@ -10,20 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from affidavit.tools.console.keys import Key, Name
-from affidavit.tools.console.ui import Mode, Typed, Ui
+from affidavit.tools.console.ui import FAR, Mode, Typed, Ui
 from affidavit.tools.console.view import View
 
 MAX_LINE: Final = 2000
 _LINES: Final = 3
 _PAGE: Final = 12
-_ALL: Final = 1_000_000
 _SCROLLS: Final = {
     Name.UP: _LINES,
     Name.DOWN: -_LINES,
     Name.PAGE_UP: _PAGE,
     Name.PAGE_DOWN: -_PAGE,
-    Name.HOME: _ALL,
-    Name.END: -_ALL,
+    Name.HOME: FAR,
+    Name.END: -FAR,
 }
 
 

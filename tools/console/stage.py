@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from affidavit.actors.approvals import Decision
 from affidavit.actors.codec import decode
@@ -13,8 +13,10 @@ from affidavit.actors.logs.port import LogReader
 from affidavit.actors.session_handle import Session
 from affidavit.tools.asking import principal_of
 from affidavit.tools.console.keymap import Decide
-from affidavit.tools.console.live import LiveView, open_live_view
 from affidavit.tools.narrator import Narrator
+
+if TYPE_CHECKING:
+    from affidavit.tools.console.live import LiveView
 
 # How many of the last events are left on the screen, line by line, once the view has gone.
 TAIL: Final = 16
@@ -22,12 +24,39 @@ TAIL: Final = 16
 
 @final
 class Stage:
-    """Shows one run. Made by `open_stage`."""
+    """Shows one run."""
 
-    def __init__(self, narrator: Narrator, view: LiveView | None) -> None:
-        """Use `open_stage`."""
+    def __init__(self, narrator: Narrator) -> None:
+        """Begin without a view.
+
+        Args:
+            narrator: Shows the run line by line, and its last events once a view has gone.
+        """
         self._narrator = narrator
-        self._view = view
+        self._view: LiveView | None = None
+
+    @asynccontextmanager
+    async def lit(self, run_id: str, *, live: bool, owns: bool = True) -> AsyncIterator[None]:
+        """Show the run in a live view for the length of the block, if that is wanted.
+
+        Args:
+            run_id: The run's whole id.
+            live: Whether to show it in a live view.
+            owns: Whether this process drives the run.
+
+        Raises:
+            OSError: The terminal could not be opened.
+            BaseException: The body's own exception, as itself.
+        """
+        if not live:
+            yield
+            return
+        # Only where there is a view: what sets it takes a while to be imported.
+        from affidavit.tools.console.live import open_live_view
+
+        async with open_live_view(run_id, owns=owns) as view:
+            self._view = view
+            yield
 
     @property
     def is_live(self) -> bool:
@@ -77,26 +106,3 @@ class Stage:
             if not view.has_failed:
                 await self._narrator.skip_to(max(view.view.seq - TAIL, 0), run_id)
         await self._narrator.catch_up(log, run_id)
-
-
-@asynccontextmanager
-async def open_stage(
-    narrator: Narrator, run_id: str, *, live: bool, owns: bool = True
-) -> AsyncIterator[Stage]:
-    """Show a run for the length of the block.
-
-    Args:
-        narrator: Shows it line by line, and its last events once a view has gone.
-        run_id: The run's whole id.
-        live: Whether to show it in a live view.
-        owns: Whether this process drives the run.
-
-    Raises:
-        OSError: The terminal could not be opened.
-        BaseException: The body's own exception, as itself.
-    """
-    if not live:
-        yield Stage(narrator, None)
-        return
-    async with open_live_view(run_id, owns=owns) as view:
-        yield Stage(narrator, view)

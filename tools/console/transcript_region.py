@@ -5,7 +5,7 @@ It is laid out from its end, as far as the screen goes. The layout of an entry i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, final
 
 from rich.segment import Segment
@@ -33,7 +33,7 @@ from affidavit.tools.console.ink import (
     width_of,
     wrapped,
 )
-from affidavit.tools.console.ui import Anchor, Ui
+from affidavit.tools.console.ui import FAR, Anchor, Ui
 from affidavit.tools.console.view import Draft, View
 from affidavit.tools.console.words_of_model import words_of_model
 
@@ -49,7 +49,7 @@ class TranscriptRegion:
 
     def __init__(self) -> None:
         """Begin with nothing laid out."""
-        self._kept: dict[tuple[int, int, bool], tuple[Entry, Lines]] = {}
+        self._kept: dict[tuple[tuple[int, int], int, bool], tuple[Entry, Lines]] = {}
 
     def lines(self, view: View, ui: Ui, width: int, height: int) -> list[Line]:
         """Return the last lines that fit, oldest first; fewer if there are no more.
@@ -60,7 +60,7 @@ class TranscriptRegion:
             width: Columns, at least 1.
             height: Lines, at least 1.
         """
-        anchor = ui.anchor
+        anchor = self._anchor(view, ui, width, height)
         shown: list[Line] = []
         if anchor is None:
             for draft in reversed(view.drafts):
@@ -68,38 +68,75 @@ class TranscriptRegion:
         for entry in reversed(view.entries):
             if len(shown) >= height:
                 break
-            if anchor is not None and entry.seq > anchor.seq:
+            if anchor is not None and entry.place > anchor.place:
                 continue
             lines = self._laid_out(entry, width, unfolded=ui.tools)
-            if anchor is not None and entry.seq == anchor.seq and anchor.hidden:
+            if anchor is not None and entry.place == anchor.place and anchor.hidden:
                 lines = lines[: -anchor.hidden]
             shown[:0] = lines
         return shown[-height:]
 
     def scrolled(self, view: View, ui: Ui, width: int, height: int, by: int) -> Anchor | None:
-        """Return where the transcript is held after scrolling.
+        """Return where the transcript is held after scrolling. It lays out no more than it passes.
 
         Args:
             view: As for `lines`.
             ui: As for `lines`.
             width: As for `lines`.
             height: As for `lines`.
-            by: How many lines back, negative for forward.
+            by: How many lines back, negative for forward; `FAR` goes to the very end.
         """
-        sizes = [(entry.seq, len(self._laid_out(entry, width, unfolded=ui.tools))) for entry in view.entries]
-        total = sum(size for _, size in sizes)
-        below = _below(sizes, ui.anchor) + by
-        if below <= 0 or total <= height:
+        if by <= -FAR:
             return None
-        below = min(below, total - height)
-        for seq, size in reversed(sizes):
-            if below < size:
-                return Anchor(seq, below)
-            below -= size
+        if by >= FAR:
+            return self._top(view, ui, width, height)
+        anchor = self._anchor(view, ui, width, height)
+        at, hidden = len(view.entries) - 1, by
+        if anchor is not None:
+            at = next((n for n, each in enumerate(view.entries) if each.place == anchor.place), at)
+            hidden = anchor.hidden + by
+        while at >= 0 and hidden >= (size := self._size(view.entries[at], width, ui)):
+            hidden -= size
+            at -= 1
+        while hidden < 0 and at + 1 < len(view.entries):
+            at += 1
+            hidden += self._size(view.entries[at], width, ui)
+        if hidden < 0 or (hidden == 0 and at == len(view.entries) - 1):
+            return None
+        if self._reaches(view, ui, width, at, height + hidden):
+            return Anchor(view.entries[at].place, hidden)
+        return self._top(view, ui, width, height)
+
+    def _anchor(self, view: View, ui: Ui, width: int, height: int) -> Anchor | None:
+        """Return where the transcript is held: at the oldest entries that are kept, if those it was held at are not any more."""
+        if ui.anchor is None or not view.entries:
+            return None
+        if ui.anchor.place < view.entries[0].place:
+            return self._top(view, ui, width, height)
+        return ui.anchor
+
+    def _top(self, view: View, ui: Ui, width: int, height: int) -> Anchor | None:
+        """Return where to hold it so that the oldest entry is at the top; None if all of it fits."""
+        total = 0
+        for entry in view.entries:
+            total += self._size(entry, width, ui)
+            if total > height or (total == height and entry is not view.entries[-1]):
+                return Anchor(entry.place, total - height)
         return None
 
+    def _reaches(self, view: View, ui: Ui, width: int, at: int, wanted: int) -> bool:
+        """Tell whether there are so many lines up to an entry."""
+        for entry in reversed(view.entries[: at + 1]):
+            wanted -= self._size(entry, width, ui)
+            if wanted <= 0:
+                return True
+        return False
+
+    def _size(self, entry: Entry, width: int, ui: Ui) -> int:
+        return len(self._laid_out(entry, width, unfolded=ui.tools))
+
     def _laid_out(self, entry: Entry, width: int, *, unfolded: bool) -> Lines:
-        key = (entry.seq, width, unfolded)
+        key = (entry.place, width, unfolded)
         kept = self._kept.get(key)
         if kept is not None and kept[0] is entry:
             return kept[1]
@@ -110,22 +147,15 @@ class TranscriptRegion:
         return lines
 
 
-def _below(sizes: Sequence[tuple[int, int]], anchor: Anchor | None) -> int:
-    """Return how many lines lie below the place where the transcript is held."""
-    if anchor is None:
-        return 0
-    return sum(size for seq, size in sizes if seq > anchor.seq) + anchor.hidden
-
-
 def _entry(entry: Entry, width: int, *, unfolded: bool) -> Iterator[Line]:
     match entry.role:
         case Role.ASKED:
             yield from _marked(piece("> ", ASKED), wrapped(entry.text, width - _INDENT, STRONG))
             yield EMPTY
         case Role.SAID:
-            lines = words_of_model(entry.text, width - _INDENT)
-            whose = (line(f"[{entry.goal}]", ASKED),) if entry.goal else ()
-            yield from _marked(piece("• ", GOOD), (*whose, *lines))
+            lines = words_of_model(entry.lead + entry.text, width - _INDENT)
+            whose = (line(f"[{entry.goal}]", ASKED),) if entry.goal and not entry.part else ()
+            yield from _marked(piece("  " if entry.part else "• ", GOOD), (*whose, *lines))
             yield EMPTY
         case Role.TOOL if unfolded:
             yield from _unfolded(entry, width)

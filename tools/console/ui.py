@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from affidavit.tools.console.pending import Pending
+
+# How far a key goes that goes to an end, in lines.
+FAR: Final = 1_000_000
 
 
 class Mode(StrEnum):
@@ -39,11 +43,11 @@ class Anchor:
     """Where the transcript ends on the screen while it is scrolled back.
 
     Attributes:
-        seq: The entry whose line is the last one.
+        place: The entry whose line is the last one.
         hidden: How many of that entry's lines lie below.
     """
 
-    seq: int
+    place: tuple[int, int]
     hidden: int = 0
 
 

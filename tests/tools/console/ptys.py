@@ -24,15 +24,23 @@ class Pty:
         master: Where a person sits.
         slave: Where the program sits.
         glass: What the person sees, as far as it was read.
+        is_closed: Whether both ends were closed.
     """
 
     master: int
     slave: int
     glass: Glass = field(default_factory=Glass)
+    is_closed: bool = False
 
     def resize(self, width: int, height: int) -> None:
         """Give it another size."""
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def close(self) -> None:
+        """Close both ends, once."""
+        for end in (self.master, self.slave) if not self.is_closed else ():
+            os.close(end)
+        self.is_closed = True
 
     def type(self, data: bytes) -> None:
         """Type something."""
@@ -65,5 +73,4 @@ def open_pty(width: int = 80, height: int = 24) -> Iterator[Pty]:
     try:
         yield pty
     finally:
-        os.close(master)
-        os.close(slave)
+        pty.close()

@@ -254,7 +254,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "finished": lambda: Scene(view_of(finished())),
     "tools-unfolded": lambda: Scene(view_of(reading()), _ui(tools=True)),
     "panels-folded": lambda: Scene(view_of(finished()), _ui(governance=False, fanout=False)),
-    "scrolled": lambda: Scene(view_of(finished()), _ui(anchor=Anchor(8, 0))),
+    "scrolled": lambda: Scene(view_of(finished()), _ui(anchor=Anchor((8, 0)))),
     "fan-out": lambda: Scene(view_of(fanned_out())),
     "stalled": lambda: Scene(view_of(stalled())),
     "hostile": lambda: Scene(view_of(hostile())),

@@ -76,6 +76,10 @@ class Seat:
         """Look until some words are on the full screen."""
         self.until(lambda: "?1049" in self.pty.glass.modes and words in self.pty.glass.text)
 
+    def hang_up(self) -> None:
+        """Close the window."""
+        self.pty.close()
+
     def ends(self) -> int:
         """Look until the command has ended, and return its exit code."""
         self.until(lambda: self.process.poll() is not None)

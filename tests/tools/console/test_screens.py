@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affidavit.actors.events import Event
+from affidavit.actors.events import Event, Kind
 from affidavit.tools.cells import columns
+from affidavit.tools.console import parts, transcript_region
+from affidavit.tools.console.ink import Line
 from affidavit.tools.console.screen import Frame, Screen
-from affidavit.tools.console.ui import Anchor, Mode, Ui
+from affidavit.tools.console.ui import FAR, Anchor, Mode, Ui
 from affidavit.tools.console.view import View, fold
 from affidavit.tools.console.words_of_model import words_of_model
 from tests.strategies import garbage_events
@@ -124,8 +126,8 @@ def test_scrolled_back_the_screen_stands_still() -> None:
     for event in events[-6:]:
         view = fold(view, event)
     assert screen.transcript.lines(view, held, *size) == before
-    assert screen.transcript.scrolled(view, held, *size, -10_000) is None
-    top = screen.transcript.scrolled(view, held, *size, 10_000)
+    assert screen.transcript.scrolled(view, held, *size, -FAR) is None
+    top = screen.transcript.scrolled(view, held, *size, FAR)
     lines = screen.transcript.lines(view, replace(ui, anchor=top), *size)
     assert "Find out what this project does" in "".join(piece.text for piece in lines[0])
 
@@ -139,3 +141,56 @@ def test_a_ring_of_parents_is_shown_all_the_same() -> None:
     text = text_of(Screen().frame(view, Ui(), 120, 40))
     assert "audit-1" in text
     assert "audit-2" in text
+
+
+def test_a_frame_sets_no_more_than_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of hundreds of long answers only the parts on the screen are set, also when a person scrolls to the oldest."""
+    set_so_far = []
+
+    def setting(text: str, width: int) -> tuple[Line, ...]:
+        set_so_far.append(text)
+        return words_of_model(text, width)
+
+    monkeypatch.setattr(transcript_region, "words_of_model", setting)
+    answer = "A paragraph of some words.\n\n" * 200
+    view = view_of([Event(Kind.ASSISTANT, text=answer)] * 100)
+    screen = Screen()
+    screen.frame(view, Ui(), 80, 24)
+    assert len(set_so_far) == 1
+    size = screen.transcript_size(view, Ui(), 80, 24)
+    for by in (3, 12, FAR):
+        anchor = screen.transcript.scrolled(view, Ui(), *size, by)
+        screen.frame(view, Ui(anchor=anchor), 80, 24)
+    assert len(set_so_far) <= 4
+
+
+def test_what_was_held_stays_on_the_screen_when_it_is_let_go() -> None:
+    """Scrolled back while a run goes on for so long that those entries are kept no more, the oldest that are kept are shown."""
+    view = view_of([Event(Kind.ASSISTANT, text=f"answer {number}") for number in range(450)])
+    text = text_of(Screen().frame(view, Ui(anchor=Anchor((3, 0))), 80, 24))
+    assert "answer 50" in text
+
+
+@given(st.text(st.sampled_from("ab \n`~"), max_size=200), st.integers(4, 40))
+def test_the_parts_of_a_text_are_the_text(text: str, size: int) -> None:
+    """Nothing is lost or doubled by cutting, and no part is longer than one may be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "PART", size)
+        cut = list(parts.parts_of(text))
+    assert "".join(part for _, part in cut) == text
+    assert all(0 < len(part) <= size for _, part in cut)
+
+
+def test_a_block_of_code_that_is_cut_goes_on_as_one() -> None:
+    """Every part of a long block is read as code, and what follows the block is not."""
+    text = "```text\n" + "*a line*\n\n" * 400 + "```\n*words*"
+    cut = list(parts.parts_of(text))
+    assert len(cut) > 2
+    assert [lead for lead, _ in cut] == ["", *["```\n"] * (len(cut) - 1)]
+    shown = [
+        "".join(piece.text for line in words_of_model(lead + part, 78) for piece in line)
+        for lead, part in cut
+    ]
+    assert all("*a line*" in each for each in shown[:-1])
+    assert "*words*" not in shown[-1]
+    assert "words" in shown[-1]

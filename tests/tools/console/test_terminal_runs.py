@@ -133,3 +133,36 @@ def test_e6_what_is_redirected_has_no_codes(cli: Cli, command: str) -> None:
     assert shown.code == 0
     assert "session.converged" in shown.out
     assert all(letter.isprintable() for letter in shown.out.replace("\n", ""))
+
+
+def test_e4_a_terminal_that_is_closed_parks_the_run(cli: Cli) -> None:
+    """E4: the window is closed while the run waits; it is parked and sealed, and another terminal resumes it."""
+    with seated(cli, words_of_a_run(cli.home, ALL_APPROVALS)) as seat:
+        seat.shows("list_dir waits for approval")
+        seat.hang_up()
+        assert seat.process.wait(60) == 130
+    (listed,) = [json.loads(line) for line in cli("sessions", "--json").out.splitlines()]
+    assert listed["sealed"] == listed["events"]
+    with seated(cli, ["resume", "live-1", "--workspace", "workspace", "--policy", "policy.toml"]) as seat:
+        seat.shows("list_dir waits for approval")
+        assert "> What is this?" in seat.pty.glass.text
+        seat.type("\x03")
+        assert seat.ends() == 130
+
+
+def test_e4_watching_can_be_left_and_taken_up_again(cli: Cli) -> None:
+    """E4: leaving a watch harms no run, says where to go on, and from there what came before is not in the transcript."""
+    cli(*words_of_a_run(cli.home, ONE_APPROVAL, "--no-wait"))
+    with seated(cli, ["watch", "live-1"]) as seat:
+        seat.shows("read_file waits for approval")
+        seat.type("qq")
+        assert seat.ends() == 130
+    left = seat.pty.glass.after
+    assert "stopped watching; the run is not affected" in left
+    after = left.partition("To go on: --after ")[2].split()[0]
+    with seated(cli, ["watch", "live-1", "--after", after]) as seat:
+        seat.shows("waits for you")
+        seat.type("q")
+        seat.shows("q again leaves")
+        seat.type("q")
+        assert seat.ends() == 130
