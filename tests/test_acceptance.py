@@ -1,4 +1,4 @@
-"""Where each acceptance scenario is held: the table from S1-S12, G1-G9 and E1-E2 to tests, and the check that it is true.
+"""Where each acceptance scenario is held: the table from S1-S12, G1-G9, E1-E2, E4 and E6 to tests, and the check that it is true.
 
 The scenarios themselves are published beside the repository. Many more tests name them; these are the ones to read first.
 """
@@ -184,6 +184,17 @@ HELD_BY: Final = {
             "test_a_failing_session_takes_no_other_down_and_the_host_hears_of_it",
         ),
         ("tests/actors/test_fanout.py", "test_a_crash_of_one_child_takes_no_other_down"),
+    ),
+    "E4": (
+        ("tests/tools/console/test_terminal_runs.py", "test_e4_stopping_in_the_view_parks_the_run"),
+        ("tests/tools/console/test_terminal_runs.py", "test_e4_a_terminal_that_is_closed_parks_the_run"),
+    ),
+    "E6": (
+        (
+            "tests/tools/console/test_terminal_runs.py",
+            "test_e6_lines_are_printed_wherever_they_are_asked_for",
+        ),
+        ("tests/tools/console/test_terminal_runs.py", "test_e6_what_is_redirected_has_no_codes"),
     ),
 }
 

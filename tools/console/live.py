@@ -25,7 +25,7 @@ from affidavit.tools.console.keys import Key, KeyReader
 from affidavit.tools.console.painter import FramePainter
 from affidavit.tools.console.screen import Screen
 from affidavit.tools.console.terminal_modes import FullScreen, open_full_screen
-from affidavit.tools.console.ui import Ui
+from affidavit.tools.console.ui import Mode, Ui
 from affidavit.tools.console.view import View, fold, fold_live
 from affidavit.tools.errors import notice, sentence
 
@@ -55,6 +55,8 @@ class LiveView:
         self._nursery = nursery
         self.view = view
         self._ui = ui
+        # What the terminal shows: what has been written whole.
+        self._seen = ui
         self._terminal = screen
         self._layout = Screen()
         self._painter = FramePainter()
@@ -88,7 +90,7 @@ class LiveView:
     def attend(self, answers: AbstractContextManager[LiveReader], decide: Decider) -> None:
         """Show answers in the making, and let a person approve and refuse, from here on."""
         self._decide = decide
-        self._ui = replace(self._ui, can_decide=True)
+        self._ui = replace(self._ui, can_decide=self._terminal.has_keys)
         self._changed.set()
         self._start(partial(self._follow_live, answers))
 
@@ -144,10 +146,11 @@ class LiveView:
         """Paint a frame, and return how many seconds it took to make."""
         async with self._painting:
             began = time.perf_counter()
-            data = self._frame()
+            data, shown = self._frame(), self._ui
             cost = time.perf_counter() - began
             try:
                 await self._terminal.write(data)
+                self._seen = shown
             except OSError:
                 # The terminal is gone; whoever drives the run is told of that by a signal.
                 self._left = True
@@ -184,6 +187,9 @@ class LiveView:
         for key in keys:
             # Against what the run waits for now, and not against what it waited for when the last frame was painted.
             self._ui = settled(self._ui, self.view)
+            if self._ui.mode is Mode.APPROVE and self._seen.asked != self._ui.asked:
+                # Typed, or pasted on a terminal that does not tell, before the arguments were to be seen.
+                continue
             self._ui, intent = press(self._ui, key, self.view)
             self._carry_out(intent)
         self._changed.set()

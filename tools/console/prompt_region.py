@@ -36,7 +36,10 @@ HELP = (
     ("f", "unfold or fold the fan-out tree"),
     ("a", "approve the call that waits; its exact arguments are shown first"),
     ("r", "refuse it, with a reason"),
-    ("q or Ctrl-C", "stop: the run is parked, sealed, and can be resumed"),
+    (
+        "q or Ctrl-C",
+        "stop: a run that is driven here is parked and sealed, and can be resumed; watching ends",
+    ),
     ("?", "this; any key leaves it"),
 )
 _KEY = 16

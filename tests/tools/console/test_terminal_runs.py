@@ -22,6 +22,7 @@ def test_watch_ends_on_the_same_screen_as_run(cli: Cli) -> None:
             run.type("y")
             assert (run.ends(), watch.ends()) == (0, 0)
             ran, watched = run.pty.glass.last.splitlines(), watch.pty.glass.last.splitlines()
+    assert run.seen.startswith(b"affidavit run: starting\r\n")
     assert "converged" in ran[0]
     assert any("● verified" in line for line in ran)
     assert watched[:-1] == ran[:-1]
@@ -131,6 +132,7 @@ def test_e6_what_is_redirected_has_no_codes(cli: Cli, command: str) -> None:
     )
     shown = ran if command == "run" else cli("watch", "live-1", TERM="xterm-256color")
     assert shown.code == 0
+    assert "starting" not in shown.err
     assert "session.converged" in shown.out
     assert all(letter.isprintable() for letter in shown.out.replace("\n", ""))
 
