@@ -68,8 +68,8 @@ async def unwrapped(opening: AbstractAsyncContextManager[T]) -> AsyncIterator[T]
     """Enter what somebody else opens, whose plain nurseries would wrap whatever the block raises.
 
     Raises:
-        BaseException: The block's own exception, as itself; if something of the other's failed as well, that is its cause.
-            Without one of the block's, what the other raises.
+        BaseException: The block's own exception, as itself. If something of the other's failed as well, that is its cause, unless
+            it has one. Without an exception of the block's, what the other raises.
     """
     own: Exception | None = None
     try:
@@ -87,7 +87,11 @@ async def unwrapped(opening: AbstractAsyncContextManager[T]) -> AsyncIterator[T]
         theirs = [leaf for leaf in _leaves(group) if id(leaf) not in known]
         if any(isinstance(leaf, trio.Cancelled) for leaf in theirs):
             raise
-        raise own from BaseExceptionGroup("beside it", theirs) if theirs else None
+        if theirs and own.__cause__ is None:
+            own.__cause__ = BaseExceptionGroup("what failed beside it", theirs)
+    if own is not None:
+        # Here, so that it keeps the cause that it has, and is not said to come of the group that only held it.
+        raise own
 
 
 def _split(error: BaseException) -> tuple[BaseException | None, BaseException | None]:

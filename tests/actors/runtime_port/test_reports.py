@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 import trio
@@ -17,6 +18,7 @@ from affidavit.actors.events import Event, Kind
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Row
 from affidavit.actors.projection import Projection, project, reduce
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.sealer import Sealer
@@ -67,24 +69,32 @@ async def test_what_an_end_closes_itself_is_not_closed_again(autojump_clock: Moc
     await closed_properly(log)
 
 
-async def test_an_end_that_races_with_reports_still_closes_everything(autojump_clock: MockClock) -> None:
+class BusyLog(FaultLog):
+    """Lets something else happen once, after all rows were read and before whoever asked for them has them."""
+
+    meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def read(self, stream: str, after_seq: int = 0, limit: int = DEFAULT_READ_LIMIT) -> tuple[Row, ...]:
+        """Read, and let it happen."""
+        rows = await super().read(stream, after_seq, limit)
+        if self.meanwhile is not None and not rows:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            await meanwhile()
+        return rows
+
+
+async def test_an_end_that_races_with_a_report_still_closes_everything(autojump_clock: MockClock) -> None:
     """While the log is read to say what is open, more may be recorded; then it is read again."""
-    log, runtime = MemoryLog(), FakeRuntime()
-    async with open_session(log, MemoryBus(), id=RUN) as session, trio.open_nursery() as nursery:
+    log, runtime = BusyLog(MemoryLog()), FakeRuntime()
+    late = Event(Kind.TOOL_CALL, turn=1, tool="pay", tool_use_id="t3", input="{}")
+    async with open_session(log, MemoryBus(), id=RUN) as session:
         await session.submit(runtime, SPEC)
         await session.reporter.report(*CALLS)
-        nursery.start_soon(session.reporter.report, phase(Phase.CONVERGED))
-        for number in range(3, 6):
-            late = Event(Kind.TOOL_CALL, turn=1, tool="pay", tool_use_id=f"t{number}", input="{}")
-            nursery.start_soon(_report_unless_ended, session.reporter, late)
-    await closed_properly(log)
-
-
-async def _report_unless_ended(reporter: Reporter, event: Event) -> None:
-    try:
-        await reporter.report(event)
-    except RunFinished:
-        return
+        log.meanwhile = partial(session.reporter.report, late)
+        await session.reporter.report(phase(Phase.CONVERGED))
+    events = await closed_properly(log)
+    answered = [event.tool_use_id for event in events if event.kind == Kind.TOOL_RESULT]
+    assert answered == ["t1", "t2", "t3"]
 
 
 async def test_a_submit_that_fails_half_way_leaves_nothing_open(autojump_clock: MockClock) -> None:

@@ -15,7 +15,6 @@ from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
-from affidavit.actors.reporter import Reporter
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.session import open_session
 from affidavit.actors.session_ends import CANCEL_GRACE, PARK_GRACE
@@ -68,26 +67,25 @@ async def test_a_run_whose_runtime_ignores_a_park_is_left_sealed_with_nothing_be
     refused: list[LogClosed] = []
     runtime.stop_hold = trio.Event()
 
-    async def go_on(reporter: Reporter) -> None:
-        while not refused:
-            await trio.sleep(1)
-            try:
-                await reporter.report(SPEAK)
-            except LogClosed as error:
-                refused.append(error)
+    left = 0.0
+    with pytest.raises(ZeroDivisionError):
+        async with open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session:
 
-    async with trio.open_nursery() as nursery:
-        with trio.move_on_after(10) as scope:
-            async with open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session:
-                await session.submit(runtime, SPEC)
-                await session.reporter.report(*CALLS)
-                nursery.start_soon(go_on, session.reporter)  # noqa: ASYNC111  # it outlives the session on purpose
-                scope.cancel()
-                left = trio.current_time()
-                await trio.sleep_forever()
-        assert trio.current_time() - left < PARK_GRACE
-        with pytest.raises(RunParked):
-            await session.wait()
+            async def go_on(event: Event) -> None:
+                if event.kind == Kind.ACTION_COMPLETED:
+                    try:
+                        await session.reporter.report(SPEAK)
+                    except LogClosed as error:
+                        refused.append(error)
+
+            await session.attach(go_on)
+            await session.submit(runtime, SPEC)
+            await session.reporter.report(*CALLS)
+            left = trio.current_time()
+            raise ZeroDivisionError
+    assert trio.current_time() - left < PARK_GRACE
+    with pytest.raises(RunParked):
+        await session.wait()
     assert (await kinds_of_run(log))[-2:] == [Kind.ACTION_COMPLETED, Kind.TOOL_RESULT]
     assert (await record(log)).complete is False
     assert (await kinds(log))[-2:] == [Kind.RECORD_SEALED, Kind.RECORD_VERIFIED]
