@@ -55,6 +55,7 @@ class ShownApprovals:
         refused: Calls refused.
         expired: Requests that nobody decided in time.
         unsigned: Decisions on the host's word alone.
+        unsigned_approved: Those of them that approve; the others refuse.
         unchecked: Decisions signed with a key that the record does not spell out.
         signers: Who signed the others, the first so many.
         signed: How many decisions bear a signature that holds.
@@ -64,6 +65,7 @@ class ShownApprovals:
     refused: int
     expired: int
     unsigned: int
+    unsigned_approved: int
     unchecked: int
     signers: tuple[ApprovalSigner, ...]
     signed: int
@@ -132,7 +134,7 @@ class ApprovalFold:
             ApprovalSigner(name, VerifyingKey(raw).fingerprint, count, by_key.get(raw))
             for (name, raw), count in self._signers.items()
         )
-        names = ("approved", "refused", "expired", "unsigned", "unchecked", "signed")
+        names = ("approved", "refused", "expired", "unsigned", "unsigned_approved", "unchecked", "signed")
         return ShownApprovals(
             **{name: self._counts[name] for name in names}, signers=signers
         ), self._findings.all()
@@ -221,6 +223,7 @@ class ApprovalFold:
         counts["approved" if note.answer == GIVEN else "refused"] += 1
         if not note.signed:
             counts["unsigned"] += 1
+            counts["unsigned_approved"] += note.answer == GIVEN
         elif not note.signer:
             counts["unchecked"] += 1
         else:

@@ -11,7 +11,8 @@ def approval_rows(found: ShownApprovals) -> Iterator[tuple[str, str]]:
         return
     counts = (
         (found.signed, "signed"),
-        (found.unsigned, "on the host's word"),
+        (found.unsigned_approved, "approved on the host's word"),
+        (found.unsigned - found.unsigned_approved, "refused on the host's word"),
         (found.unchecked, "signed with a key that is not in the record: not checked"),
         (found.expired, "expired undecided"),
     )
@@ -34,7 +35,7 @@ def approvals_json(found: ShownApprovals | None) -> dict[str, object] | None:
     """Return the same for `--json`."""
     if found is None:
         return None
-    names = ("approved", "refused", "expired", "signed", "unsigned", "unchecked")
+    names = ("approved", "refused", "expired", "signed", "unsigned", "unsigned_approved", "unchecked")
     return {name: getattr(found, name) for name in names} | {
         "signers": [_signer_json(signer) for signer in found.signers]
     }

@@ -11,6 +11,7 @@ from affidavit.actors.events import Event, Kind
 from affidavit.tools._verify_report import plain
 from affidavit.tools.goals import goal_label
 from affidavit.tools.governance_words import when
+from affidavit.tools.lookalikes import lookalike_line
 from affidavit.tools.place import Place
 
 
@@ -101,7 +102,15 @@ def wait_lines(wait: Wait) -> Iterator[str]:
     if wait.arguments is None:
         yield "  its arguments are NOT those on the record: it cannot be approved"
     else:
-        yield f"  with {plain(wait.arguments)}"
+        yield from argument_lines(wait.arguments)
+
+
+def argument_lines(arguments: str) -> Iterator[str]:
+    """Go through the lines that show exact arguments, and beneath them what in them may be taken for something else."""
+    yield f"  with {plain(arguments)}"
+    doubtful = lookalike_line(arguments)
+    if doubtful:
+        yield f"  {doubtful}"
 
 
 def decision_lines(place: Place, run_id: str, approval: Approval) -> Iterator[str]:

@@ -146,6 +146,7 @@ def test_json_of_a_sealed_run(command: Command) -> None:
             "expired": 0,
             "signed": 0,
             "unsigned": 0,
+            "unsigned_approved": 0,
             "unchecked": 0,
             "signers": [],
         },

@@ -32,7 +32,13 @@ def test_signed_and_unsigned_decisions_are_told_apart(command: Command) -> None:
     assert (shown["signed"], shown["signers"][0]["principal"]) == (1, "ada")
     name = command.file(record(asked(), decided("refused"), asked(call=5), decided("expired", "", call=5)))
     assert command.run(KEY_ARGUMENT, name) == 0
-    assert "  approvals    1 on the host's word, 1 expired undecided\n" in command.out
+    assert "  approvals    1 refused on the host's word, 1 expired undecided\n" in command.out
+    name = command.file(record(asked(), decided("refused"), asked(call=5), decided(call=5)))
+    assert command.run(KEY_ARGUMENT, name) == 0
+    assert "  approvals    1 approved on the host's word, 1 refused on the host's word\n" in command.out
+    command.run(KEY_ARGUMENT, "--json", name)
+    shown = json.loads(command.out)["approvals"]
+    assert (shown["unsigned"], shown["unsigned_approved"]) == (2, 1)
 
 
 def test_a_name_from_the_record_cannot_steer_the_terminal(command: Command) -> None:

@@ -1,5 +1,6 @@
 """What a run waits for, told from its events: which calls, with which arguments, and whether anything else goes on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from affidavit.actors.events import Event, Kind
@@ -49,6 +50,17 @@ def test_what_waits_is_shown_with_its_arguments_and_the_lines_that_decide() -> N
     approve, refuse = decision_lines(Place(Path("/store"), named=True), "mine", wait.approval)
     assert approve == "affidavit approve mine 4 --key YOUR_KEY_FILE --store /store"
     assert "--refuse" in refuse
+
+
+def test_what_may_be_taken_for_something_else_stands_beneath_the_arguments() -> None:
+    """Pointed out before anybody decides; nothing is said where there is nothing."""
+    call = replace(CALL, input='{"to": "p\u0430ypal"}')
+    (wait,) = Waits([call, ASKED]).standing()
+    *_, arguments, doubt = wait_lines(wait)
+    assert arguments == '  with {"to": "p\u0430ypal"}'
+    assert doubt.startswith('  contains characters that look like others: "p\u0430ypal" has ')
+    (harmless,) = Waits([CALL, ASKED]).standing()
+    assert len(list(wait_lines(harmless))) == 3
 
 
 def test_arguments_other_than_those_asked_for_are_not_shown_as_such() -> None:

@@ -27,18 +27,20 @@ from affidavit.tools._verify_report import plain
 from affidavit.tools.asking import Principal, principal_of, take_or_ask
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
 from affidavit.tools.goals import goal_label
+from affidavit.tools.lookalikes import lookalike_line
 from affidavit.tools.options import AsJson, RunId, Store
 from affidavit.tools.output import Output
 from affidavit.tools.own_secrets import without_secrets
 from affidavit.tools.passphrase import read_passphrase
 from affidavit.tools.place import Place, place_of
-from affidavit.tools.waits import Wait, Waits, decision_lines, wait_lines
+from affidavit.tools.waits import Wait, Waits, argument_lines, decision_lines, wait_lines
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     run_id: str
     waits: tuple[Wait, ...]
+    braked: bool
 
 
 async def approve(
@@ -79,8 +81,8 @@ async def approve(
     For example:
 
       affidavit approve @last
-      affidavit approve @last 3 --reason "as agreed"
-      affidavit approve @last 3 --refuse --reason "not this account"
+      affidavit approve 01a22b64 3 --reason "as agreed"
+      affidavit approve 01a22b64 3 --refuse --reason "not this account"
     """
     place, who = place_of(store), principal_of(principal, reason)
     # Before it is signed, so that what is signed is what stands on the record.
@@ -94,11 +96,17 @@ async def approve(
         raise UsageError("--json goes with the list of what waits, and not with a decision")
     wait = next((each for each in found.waits if each.approval.call == call), None)
     if wait is None:
-        notice(f"run {found.run_id} does not wait for a decision about call {call}")
+        notice(
+            f"run {found.run_id} does not wait for a decision about call {call}; "
+            f"`{place.line('approve', found.run_id)}` lists what it waits for"
+        )
         return STALLED
+    _tell_of_the_brake(place, found)
     decision = Decision(call, not refuse, who, reason, wait.approval.args)
     if wait.arguments is None and decision.approved:
-        raise UsageError(f"the arguments of call {call} are not those that approval was asked for")
+        raise UsageError(
+            f"the arguments of call {call} are not those that approval was asked for; it can only be refused, with --refuse"
+        )
     if key is not None:
         decision = await _signed(found.run_id, wait, decision, key)
     elif wait.approval.signed:
@@ -109,15 +117,25 @@ async def approve(
 async def _find(place: Place, text: str) -> _Found:
     async with open_sqlite_reader(place.runs) as log:
         run_id = await find_run(log, text)
-        return _Found(run_id, Waits(await history(log, run_id)).standing())
+        waits = Waits(await history(log, run_id))
+        return _Found(run_id, waits.standing(), waits.braked)
+
+
+def _tell_of_the_brake(place: Place, found: _Found) -> None:
+    if found.braked:
+        notice(
+            f"the brake of run {found.run_id} is on, so every call is refused, approved or not; to let it go:\n"
+            f"{place.line('brake', found.run_id, '--release')}"
+        )
 
 
 async def _list(place: Place, found: _Found, *, as_json: bool) -> int:
     output = Output()
     if as_json:
         for wait in found.waits:
-            await output.line(json.dumps(_as_json(found.run_id, wait)))
+            await output.line(json.dumps(_as_json(found, wait)))
         return CONVERGED
+    _tell_of_the_brake(place, found)
     if not found.waits:
         notice(f"run {found.run_id} waits for nobody's approval")
     for wait in found.waits:
@@ -126,10 +144,10 @@ async def _list(place: Place, found: _Found, *, as_json: bool) -> int:
     return CONVERGED
 
 
-def _as_json(run_id: str, wait: Wait) -> dict[str, object]:
+def _as_json(found: _Found, wait: Wait) -> dict[str, object]:
     approval = wait.approval
     return {
-        "run": run_id,
+        "run": found.run_id,
         "call": approval.call,
         "goal": approval.goal,
         "action": approval.action,
@@ -139,6 +157,8 @@ def _as_json(run_id: str, wait: Wait) -> dict[str, object]:
         "expires": format_time(approval.expires),
         "approvers": list(approval.approvers),
         "signed": approval.signed,
+        "braked": found.braked,
+        "lookalikes": lookalike_line(wait.arguments or "") or None,
     }
 
 
@@ -159,9 +179,14 @@ async def _decide(place: Place, run_id: str, wait: Wait, decision: Decision) -> 
     signed = ", signed" if decision.statement else ""
     await output.line(f"{decision.word} call {decision.call} ({action}{of}), by {decision.principal}{signed}")
     if wait.arguments is not None:
-        await output.line(f"  with {plain(wait.arguments)}")
+        for line in argument_lines(wait.arguments):
+            await output.line(line)
     if taken:
-        notice(f"Nobody drives the run now. To go on with it:\n{place.line('resume', run_id)}")
+        # Its record holds the digest of its policy, and not where that or the workspace lies.
+        notice(
+            "Nobody drives the run now. To go on with it, with the --policy and the --workspace that it had:\n"
+            f"{place.line('resume', run_id)}"
+        )
     return CONVERGED
 
 

@@ -173,3 +173,29 @@ def test_misuse_is_said_in_one_sentence(cli: Cli, policy: Path) -> None:
     ):
         done = cli(*words_)
         assert (done.code, len(done.err.splitlines())) == (code, 1)
+
+
+def test_the_brake_is_told_of_wherever_a_decision_is(cli: Cli, policy: Path) -> None:
+    """In the list, in its JSON, and before a decision, with the line that lets it go; a decision is taken all the same."""
+    assert run(cli, policy).code == 4
+    assert "brake" not in cli("approve", "mine").err
+    assert cli("brake", "mine", "--as", "ann").code == 0
+    listed = cli("approve", "mine")
+    assert listed.code == 0
+    assert "the brake of run mine is on, so every call is refused" in listed.err
+    assert listed.err.splitlines()[-1] == "affidavit brake mine --release"
+    assert json.loads(cli("approve", "mine", "--json").out)["braked"] is True
+    decided = cli("approve", "mine", CALL)
+    assert decided.code == 0
+    assert "the brake of run mine is on" in decided.err
+    assert "with the --policy and the --workspace that it had" in decided.err
+
+
+def test_a_call_that_does_not_wait_is_answered_with_where_to_look(cli: Cli, policy: Path) -> None:
+    """The line that lists what waits works as it stands."""
+    assert run(cli, policy).code == 4
+    wrong = cli("approve", "mine", CALL + 1)
+    assert (wrong.code, wrong.out) == (1, "")
+    assert wrong.err == (
+        "run mine does not wait for a decision about call 5; `affidavit approve mine` lists what it waits for\n"
+    )
