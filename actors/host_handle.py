@@ -6,6 +6,7 @@ from typing import Final, final
 
 import trio
 
+from affidavit.actors.adopting import Adopted, ConfigFor, adopt
 from affidavit.actors.approvals import Decision
 from affidavit.actors.brake_all import Braked, brake_all
 from affidavit.actors.buses.port import Bus
@@ -169,6 +170,28 @@ class Host:
             await session.submit(runtime, branch.spec, fork=branch.fork)
 
         return await self._runs.start(fork_id, config, begin, accept_changes=False)
+
+    async def adopt(self, config_for: ConfigFor, *, accept_changes: bool = False) -> tuple[Adopted, ...]:
+        """Resume every run of the log that has not ended and that nobody drives; by default a host leaves them as they are.
+
+        Args:
+            config_for: Given a run's session.started, says what is to drive it; None leaves that run as it is.
+            accept_changes: As for `resume`.
+
+        Returns:
+            What came of it for each run that has not ended: the run, or why it was not taken up.
+
+        Raises:
+            LogError: The runs could not be listed.
+        """
+
+        async def take_up(run_id: str, config: MissionConfig | OpenRuntime) -> Run:
+            known = self._runs.get(run_id)
+            if known is not None and not known.ended.is_set():
+                return known
+            return await self.resume(run_id, config, accept_changes=accept_changes)
+
+        return await adopt(self.log, config_for, take_up)
 
     async def seal(self, run_id: str) -> Event:
         """Seal a run that nobody drives, having closed what its last driver left open.
