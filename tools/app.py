@@ -15,6 +15,8 @@ COMMANDS: Final = (
     "demo",
     "run",
     "resume",
+    "say",
+    "fork",
     "sessions",
     "watch",
     "replay",

@@ -21,6 +21,8 @@ Begin here:
 Runs:
   run OBJECTIVE      give an agent an objective, and watch it until it is done
   resume ID          go on with a run that was interrupted
+  say ID TEXT        go on with a run that has ended, by saying something more
+  fork ID --at SEQ   begin a new run that goes on from a point of another
   sessions           list the runs of this store
   watch ID           follow a run that is going on in another terminal
   replay ID          show a run from its first event to its last, or up to one
@@ -36,13 +38,11 @@ Evidence:
   prove ID SEQ       write the proof of one single event, to hand over alone
   verify FILE        check a record or a proof; needs no store and no network
   keys new | show    make this store's signing key, or show its public half
-  keys trust | revoke | list
-                     keep the public keys that you trust, in a file of your own
+  keys trust | revoke | list    keep the public keys that you trust, in a file of your own
 
 Keeping it safe:
   fsck               check the whole store against its own seals
   store backup FILE  copy it into one file; store copy ID --to DIR carries runs over
-
   demo               explain all of this by doing it
 
 ID is the id of a run, the beginning of one, or @last.

@@ -50,7 +50,9 @@ def _from_file(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
     except OSError as error:
-        raise PassphraseError(f"cannot read {FILE_VARIABLE} {path}: {error.strerror}; name a file that you may read") from error
+        raise PassphraseError(
+            f"cannot read {FILE_VARIABLE} {path}: {error.strerror}; name a file that you may read"
+        ) from error
     # Editors and `echo` end the file with one line break, which nobody means as part of the passphrase.
     return _usable(content.removesuffix(b"\n").removesuffix(b"\r"), str(path))
 

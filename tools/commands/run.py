@@ -73,7 +73,7 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     say_doubts(named, toolbox)
     setting = Setting(
         place,
-        _run_id(id),
+        run_id_of(id),
         model,
         workspace,
         as_json,
@@ -99,7 +99,12 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     return await drive(setting, toolbox, start)
 
 
-def _run_id(wanted: str | None) -> str:
+def run_id_of(wanted: str | None) -> str:
+    """Return the id of a new run: the one that is wanted, else a fresh one.
+
+    Raises:
+        UsageError: It is no id.
+    """
     if wanted is not None and wanted.startswith("-"):
         raise UsageError("a run's id cannot begin with '-', since every command would take it for an option")
     try:
