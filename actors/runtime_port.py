@@ -32,21 +32,27 @@ class Runtime(Protocol):
     async def resume(self, key: GoalKey, reporter: Reporter) -> None:
         """Drive a goal on from what is on its stream.
 
+        What an earlier driver had begun, and was killed over, is for this one to close first; see `recovery.closing_events`.
+
         Raises:
             ResumeRefused: It may not go on as this runtime is configured.
         """
         ...
 
     async def status(self, key: GoalKey) -> GoalStatus:
-        """Return how the goal stands.
+        """Return how the goal stands, at once and from what is known.
 
         Raises:
             KeyError: This runtime has no such goal.
+            Exception: What broke the goal's driving; it stops the session, as its cause.
         """
         ...
 
     async def stop(self, key: GoalKey, *, fault: str) -> None:
         """Stop driving the goal and return once nothing of it runs any more. A goal that is not driven is no error.
+
+        A session waits for this no longer than its grace (see `session_ends`). It then sees to the record by itself, and what the
+        runtime still reports is refused.
 
         Args:
             key: The goal.
