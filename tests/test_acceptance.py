@@ -1,4 +1,4 @@
-"""Where each acceptance scenario is held: the table from S1-S12, G1-G9, E1-E2, E4 and E6 to tests, and the check that it is true.
+"""Where each acceptance scenario is held: the table from S1-S12, G1-G9, E1-E2 and E4-E6 to tests, and the check that it is true.
 
 The scenarios themselves are published beside the repository. Many more tests name them; these are the ones to read first.
 """
@@ -189,7 +189,17 @@ HELD_BY: Final = {
         ("tests/tools/console/test_terminal_runs.py", "test_e4_stopping_in_the_view_parks_the_run"),
         ("tests/tools/console/test_terminal_runs.py", "test_e4_a_terminal_that_is_closed_parks_the_run"),
     ),
+    "E5": (
+        ("tests/tools/commands/test_refusals.py", "test_e5_one_sentence_with_a_next_step"),
+        ("tests/tools/commands/test_refusals.py", "test_e5_no_room_even_to_open_the_store"),
+        (
+            "tests/tools/commands/test_full_disk.py",
+            "test_a_run_on_a_full_disk_stops_and_can_be_resumed",
+        ),
+    ),
     "E6": (
+        ("tests/tools/commands/test_pipes_and_json.py", "test_e6_json_is_complete_and_alone"),
+        ("tests/tools/commands/test_pipes_and_json.py", "test_e6_a_pipe_gets_plain_text"),
         (
             "tests/tools/console/test_terminal_runs.py",
             "test_e6_lines_are_printed_wherever_they_are_asked_for",

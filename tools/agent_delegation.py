@@ -11,10 +11,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from affidavit.actors.deciders.fanout import SPAWN_ACTION
 from affidavit.actors.errors import ConfigurationError
 from affidavit.actors.models.port import Model
-from affidavit.actors.models.registry import open_model
 from affidavit.actors.policy.agents import spawn_tool
 from affidavit.actors.policy.model import Agent, Policy
 from affidavit.actors.toolbox.registry import Toolbox
+from affidavit.tools.model_opening import open_shown_model
 
 
 @asynccontextmanager
@@ -50,6 +50,6 @@ async def open_agents(
 
 async def _opened(stack: AsyncExitStack, agent: Agent, named: str) -> Model:
     try:
-        return await stack.enter_async_context(open_model(named))
+        return await stack.enter_async_context(open_shown_model(named))
     except ConfigurationError as error:
         raise ConfigurationError(f"agent {agent.name!r}: {error}") from error

@@ -22,7 +22,6 @@ from affidavit.actors.logs.port import Log
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import Model
-from affidavit.actors.models.registry import open_model
 from affidavit.actors.projection import project
 from affidavit.actors.secrets import NO_SECRETS, secrets_of_file
 from affidavit.actors.signers.port import Signer
@@ -32,6 +31,7 @@ from affidavit.tools.console.stage import Stage
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.interrupts import open_interrupts
+from affidavit.tools.model_opening import open_shown_model
 from affidavit.tools.narrator import Narrator
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place
@@ -116,7 +116,7 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
     synchronous = chosen_synchronous()
     policy = setting.policy.policy if setting.policy else None
     async with (
-        open_model(setting.model) as model,
+        open_shown_model(setting.model) as model,
         open_agents(toolbox, policy, setting.model, model) as tools,
     ):
         config = setting.config(model, tools)
