@@ -168,7 +168,7 @@ def as_theirs(message: Message) -> ModelMessage | None:
 
 @final
 class AsyncioRuntime:
-    """Implements the `Runtime` port over an agent that runs on asyncio."""
+    """Implements the `Runtime` port over an agent that runs on asyncio, and what it takes to go on with a run that has ended."""
 
     def __init__(self, log: LogReader, agent: Agent[AgentGoal, str], nursery: trio.Nursery) -> None:
         self._log = log
@@ -201,6 +201,12 @@ class AsyncioRuntime:
             goal.waist.stop_fault = fault
             goal.scope.cancel(reason=f"stopped as {fault}")
             await goal.ended.wait()
+
+    async def may_go_on(self, key: GoalKey, reporter: Reporter) -> None:
+        await self.stop(key, fault="interrupted")
+
+    async def say(self, key: GoalKey, text: str, reporter: Reporter) -> None:
+        await self._begin(key.name, reporter)
 
     def hear(self, key: GoalKey, events: tuple[Event, ...]) -> None:
         if key.name in self._heard:
@@ -293,7 +299,7 @@ async def until_admitted(run: Run) -> None:
 
 
 async def main() -> None:
-    """Park a run in the middle of a tool call, resume and verify it; cancel another."""
+    """Park a run in the middle of a tool call, resume it, ask once more, and verify it; cancel another."""
     log, signer, laboratory = MemoryLog(), EphemeralSigner(), Laboratory()
     runtime = partial(open_asyncio_runtime, log, make_agent(laboratory))
 
@@ -314,6 +320,9 @@ async def main() -> None:
     laboratory.is_ready = True
     async with open_host(log, signer=signer) as host:
         run = await host.resume(run.id, runtime)
+        print("answer:", await run.session.wait())
+        await run.closed()
+        run = await host.say(run.id, runtime, "Say it again.", principal="ada")
         print("answer:", await run.session.wait())
         await run.closed()
 

@@ -34,6 +34,7 @@ from tests.actors.mission_kit import FakeTool
 _TURNS = [
     {"text": "I look.", "tool_calls": [{"name": "look", "input": {}}]},
     {"text": "Looked."},
+    {"text": "Looked."},
 ]
 
 

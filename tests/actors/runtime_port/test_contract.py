@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from affidavit.actors.buses.memory import MemoryBus
-from affidavit.actors.errors import RunCancelled, RunParked, SessionFailed
+from affidavit.actors.errors import NotDriven, RunCancelled, RunParked, SessionFailed
 from affidavit.actors.events import ACTION_KINDS, TERMINAL_KINDS, Event, FaultClass, Kind
 from affidavit.actors.evidence import export
 from affidavit.actors.goal import GoalKey, GoalSpec, Phase
@@ -20,6 +20,7 @@ from affidavit.actors.host import Host, open_host
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Log
 from affidavit.actors.projection import Projection, project, reduce
+from affidavit.actors.runtime_port import ConversingRuntime
 from affidavit.actors.session import open_session
 from affidavit.crypto import Tier, verify_record
 from tests.actors.fakes import Fault, FaultLog
@@ -49,7 +50,7 @@ async def new_host(log: Log) -> AsyncIterator[Host]:
     assert failures == []
 
 
-async def whole(log: Log, *, complete: bool) -> tuple[Event, ...]:
+async def whole(log: Log, *, complete: bool, rounds: int = 1) -> tuple[Event, ...]:
     """Check what holds of every run, whatever drove it, and return its events without those about the record."""
     events = await history(log, RUN)
     check_record(events)
@@ -59,7 +60,8 @@ async def whole(log: Log, *, complete: bool) -> tuple[Event, ...]:
     assert status == project(events)
     told = [event for event in events if event.kind not in RECORD]
     assert told[0].kind == Kind.SESSION_STARTED
-    assert [event.kind in TERMINAL_KINDS for event in told] == [False] * (len(told) - 1) + [complete]
+    assert (told[-1].kind in TERMINAL_KINDS) is complete
+    assert sum(event.kind in TERMINAL_KINDS for event in told) == (rounds if complete else rounds - 1)
     file = BytesIO()
     await export(log, RUN, file)
     record = verify_record(file.getvalue(), KEYRING)
@@ -172,6 +174,28 @@ async def test_a_run_that_is_left_is_parked_and_goes_on_elsewhere(adapter: Adapt
     events = await whole(log, complete=True)
     assert [event.kind for event in events].count(Kind.SESSION_STARTED) == 1
     assert later.done == 1
+
+
+async def test_a_conversation_goes_on_where_the_runtime_can(adapter: Adapter) -> None:
+    """After the end, in another session: the words stand on the record, and the same deed is not done again; or it is refused."""
+    log, world = MemoryLog(), World(held=False)
+    opening = partial(adapter.open, log, world)
+    async with new_host(log) as host:
+        run = await host.submit(SPEC, opening, id=RUN)
+        await run.closed()
+        async with adapter.open(log, world) as runtime:
+            can = isinstance(runtime, ConversingRuntime)
+        if can:
+            run = await host.say(RUN, opening, "And again?", principal="ada")
+            assert await run.session.wait() == adapter.answer
+            await run.closed()
+        else:
+            with pytest.raises(NotDriven, match="it has no `say`"):
+                await host.say(RUN, opening, "And again?", principal="ada")
+    assert [event.kind for event in await whole(log, complete=True, rounds=1 + can)].count(
+        Kind.USER_MESSAGE
+    ) == can
+    assert world.done == 1
 
 
 async def test_a_cancel_reaches_what_is_going_on_before_the_run_ends(adapter: Adapter) -> None:
