@@ -104,6 +104,19 @@ class Crew:
                 return below
         return None
 
+    def let_go(self, goal: str) -> None:
+        """Wait no longer for a goal of this crew, or of one below it, that was to stop: its end stands on the record.
+
+        Its task ends when what it is at does, within the nursery of the goal above.
+        """
+        hand = self._hands.get(goal)
+        if hand is None:
+            for below in self._hands.values():
+                below.crew.let_go(goal)
+        elif hand.stop is not None:
+            del self._hands[goal]
+            self._news.set()
+
     async def stop(self, why: Stop) -> None:
         """End every child, and return once nothing of them runs any more."""
         for hand in tuple(self._hands.values()):
@@ -116,7 +129,7 @@ class Crew:
             # The record could not be extended: nothing can be said on it, and the goal above meets the same.
             self._failure = self._failure or error
         finally:
-            del self._hands[hand.goal]
+            self._hands.pop(hand.goal, None)
             hand.ended.set()
             self._news.set()
 

@@ -196,6 +196,10 @@ class RunFinished(ActorError, RuntimeError):
     """Something was reported on a run whose terminal event stands. Nothing was written."""
 
 
+class GoalFinished(ActorError, RuntimeError):
+    """Something was reported on a goal that was ended without what drives it. Nothing was written; the run goes on."""
+
+
 class SealRefused(ActorError):
     """The stream cannot be sealed into a record that would verify."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from affidavit.actors.crew import Hand, Stop
-from affidavit.actors.errors import LogError, ResumeRefused, RunFinished, ToolFailed
+from affidavit.actors.errors import GoalFinished, LogError, ResumeRefused, RunFinished, ToolFailed
 from affidavit.actors.events import FaultClass
 from affidavit.actors.faults import words_of
 from affidavit.actors.goal import GoalStatus, Phase
@@ -67,6 +67,14 @@ def _take_up(mission: Mission) -> None:
 async def _work(above: Mission, hand: Hand) -> None:
     """Drive a child, and end it on the record where it is cancelled alone."""
     try:
+        await _work_on(above, hand)
+    except GoalFinished:
+        # It heeded its end too late, and was ended on the record without it.
+        return
+
+
+async def _work_on(above: Mission, hand: Hand) -> None:
+    try:
         mission = above.child(hand.goal, hand.crew)
     except (ToolFailed, ResumeRefused) as error:
         await above.give_up(hand.goal, words_of(error))
@@ -84,7 +92,7 @@ async def _step(mission: Mission) -> GoalStatus:
     """Take one step. Whatever else than the record fails ends the goal, on the record, and not the program."""
     try:
         return await mission.step()
-    except (LogError, RunFinished):
+    except (LogError, RunFinished, GoalFinished):
         raise
     except Exception as error:
         return mission.failed(error)

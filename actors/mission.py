@@ -8,7 +8,7 @@ the conversation lacks; so the step after a restart is the step that the crash p
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, final
 
@@ -104,9 +104,12 @@ class Mission:
         conversation = self._ledger.conversation
         return GoalStatus(conversation.phase, conversation.last_text, conversation.turn)
 
-    def hear(self, events: Iterable[Event]) -> None:
+    def hear(self, events: Sequence[Event]) -> None:
         """Take note of what stands on the run's stream, whoever reported it; each event counts once."""
         self._ledger.hear(events)
+        for event in events:
+            if event.kind == Kind.CHILD_COMPLETED:
+                self.crew.let_go(event.child)
 
     def set_stop_fault(self, fault: str) -> None:
         """Say what a begun action of this goal, or of one below it, is closed with if the mission is now cancelled."""

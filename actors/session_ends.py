@@ -24,6 +24,8 @@ PARK_GRACE: Final = 5.0
 STOP_GRACE: Final = 4.0
 # Seconds that a runtime may take to stop a run which is being cancelled. After that it is ended on the record all the same.
 CANCEL_GRACE: Final = 5.0
+# Seconds before a runtime is asked again to end a goal that it does not have at work yet.
+LOOK_AGAIN: Final = 0.01
 
 
 @final
@@ -57,6 +59,9 @@ class SessionEnds:
     async def cancel_goal(self, goal: str, stop: Stop) -> Event:
         """End one goal that work was handed to, and those below it, on the record. Only the mailbox loop calls this.
 
+        What drives the run has a grace for it. After that they are ended without it, and what it still reports on them is
+        refused.
+
         Returns:
             The child.completed event that stands.
 
@@ -76,12 +81,41 @@ class SessionEnds:
         elif not isinstance(driver[0], DelegatingRuntime):
             raise RuntimeError("what drives this run cannot end a part of it")
         else:
-            # A goal that has just been recorded may not be at work yet.
-            while self._is_going(goal) and not await driver[0].cancel_child(driver[1], goal, stop):
-                await trio.lowlevel.checkpoint()
+            await self._stop_goal(driver[0], driver[1], goal, stop)
+            if self._is_going(goal):
+                await self._cut_off(goal, stop)
         if goal not in state.folded_back:
             raise RunFinished(f"run {record.stream.id} stopped before its goal {goal} could be ended")
         return state.folded_back[goal]
+
+    async def _stop_goal(self, runtime: DelegatingRuntime, key: GoalKey, goal: str, stop: Stop) -> None:
+        """Have the runtime end a goal of the run, within the grace.
+
+        Raises:
+            LogError: What it had to record could not be.
+        """
+        try:
+            with trio.move_on_after(CANCEL_GRACE) as scope:
+                # A goal that has just been recorded may not be at work yet.
+                while self._is_going(goal) and not await runtime.cancel_child(key, goal, stop):  # noqa: ASYNC110  # it tells nobody
+                    await trio.sleep(LOOK_AGAIN)
+            if scope.cancelled_caught:
+                self._tell_overdue(CANCEL_GRACE, f"goal {goal}")
+        except LogError:
+            raise
+        except Exception:
+            logger.exception("goal %s could not be stopped", goal)
+
+    async def _cut_off(self, goal: str, stop: Stop) -> None:
+        """End a goal, and those below it, without what drives it."""
+        record = self._record
+        goals = {goal}
+        for child in record.state.projection.fanout:  # none comes before its parent
+            if child.parent in goals:
+                goals.add(child.id)
+        # From here on, so that nothing of theirs comes between what is read of the run and their ends.
+        record.cut_off.update(goals)
+        await record.close_calls(lambda root: child_cancelled(root, goal, stop))
 
     def _is_going(self, goal: str) -> bool:
         record = self._record
@@ -157,9 +191,9 @@ class SessionEnds:
         except Exception:
             logger.exception("the goal of run %s could not be stopped", self._record.stream.id)
 
-    def _tell_overdue(self, grace: float) -> None:
-        run_id = self._record.stream.id
-        logger.warning("what drives run %s did not stop within %g s; it is left behind", run_id, grace)
+    def _tell_overdue(self, grace: float, what: str = "") -> None:
+        what = what or f"run {self._record.stream.id}"
+        logger.warning("what drives %s did not stop within %g s; it is left behind", what, grace)
 
     async def _close_begun(self) -> None:
         """Record begun actions as interrupted, where the runtime did not do so itself, and let it report no more."""

@@ -14,7 +14,7 @@ from typing import Final, final
 import trio
 
 from affidavit.actors.conversation import Conversation, fold
-from affidavit.actors.errors import LogClosed, LogError
+from affidavit.actors.errors import GoalFinished, LogClosed, LogError
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.history import history
@@ -35,6 +35,10 @@ class _TooLate(LogClosed):
 
 class _NotRead(Exception):
     """What an end leaves open cannot be told without the run's fold as it stands now."""
+
+
+class _Outdated(Exception):
+    """What was to be closed was told from a fold that the run has left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ class SessionRecord:
         listening: What drives it, if it wants to hear of what is recorded.
         taken_up: Whether anybody submitted or resumed here. A session that was opened only to look leaves its run's record alone.
         cancelling: While its goal is being cancelled, the goal.phase event that says who asked for that, and why.
+        cut_off: The goals that were ended without what drives them, and on which that may report no more.
         is_shut: Whether what drives it may report no more. What the session itself has to add may still be recorded.
         on_failure: What to do when the session has failed; set by its owner.
         on_release: What to do when the run has been let go of; set by its owner.
@@ -84,6 +89,7 @@ class SessionRecord:
         self.listening: ListeningRuntime | None = None
         self.taken_up = False
         self.cancelling: Event | None = None
+        self.cut_off: Final[set[str]] = set()
         self.is_shut = False
         self.on_failure: Callable[[], None] | None = None
         self.on_release: Callable[[], None] | None = None
@@ -193,14 +199,24 @@ class SessionRecord:
         return (*events[:end], *ending_events(read), *events[end:])
 
     async def close_calls(self, closing: Callable[[Conversation], tuple[Event, ...]]) -> None:
-        """Record what `closing` says that the run still owes its transcript.
+        """Record what `closing` says that the run still owes its transcript, whoever else records on it meanwhile.
 
         Raises:
             LogError: It could not be read or recorded.
+            RunFinished: The terminal event stands.
         """
-        events = closing(fold(await history(self._log, self.stream.id)))
-        if events:
-            await self.record(events)
+        while True:
+            read = fold(await history(self._log, self.stream.id))
+            events = closing(read)
+
+            def check(seen: int = read.seen) -> None:
+                if seen != self.stream.tip:
+                    raise _Outdated
+
+            with suppress(_Outdated):
+                if events:
+                    await self.record(events, check)
+                return
 
     def attach(self, runtime: Runtime, key: GoalKey) -> None:
         """Take up a goal. Told before its runtime begins, so that a session which is left meanwhile stops it.
@@ -223,14 +239,21 @@ class SessionRecord:
         self.driven = self.listening = None
         self.release(reason)
 
-    def require_open(self) -> None:
+    def require_open(self, events: tuple[Event, ...]) -> None:
         """Refuse what drives the run once that was told to stop, and the session has said how it left.
 
         Raises:
             LogClosed: It may report no more.
+            GoalFinished: It may report no more on one of these goals.
         """
         if self.is_shut:
             raise _TooLate(f"the session of run {self.stream.id} has stopped: {self.stopped}")
+        if self.cut_off and not any(is_end_of_run(event) for event in events):
+            late = next(
+                (goal for each in events for goal in (each.goal, each.child) if goal in self.cut_off), None
+            )
+            if late is not None:
+                raise GoalFinished(f"goal {late} was ended; nothing can be reported on it")
 
     def release(self, reason: str) -> None:
         """Let go of everybody who waits for the run's end, since it will not come in this session."""

@@ -50,7 +50,8 @@ class SessionReporter:
             ValueError: One of them is of a kind that only the session itself writes, or ends the run in the name of another goal.
         """
         record = self._record
-        return await record.record(_checked(events, record.stream.id), record.require_open)
+        checked = _checked(events, record.stream.id)
+        return await record.record(checked, lambda: record.require_open(checked))
 
     async def report_unless_asked(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append, unless others have asked for something; see the port.
@@ -60,7 +61,7 @@ class SessionReporter:
         """
         record = self._record
         checked = _checked(events, record.stream.id)
-        return await record.record(checked, record.require_open, guard=self._guard())
+        return await record.record(checked, lambda: record.require_open(checked), guard=self._guard())
 
     async def attend(self) -> None:
         """Have what others have asked of the run by now done first; see the port."""

@@ -5,18 +5,21 @@
 from __future__ import annotations
 
 import pytest
+import trio
 from trio.testing import MockClock
 
 from affidavit.actors.buses.memory import MemoryBus
-from affidavit.actors.errors import UnknownGoal
+from affidavit.actors.crew import Stop
+from affidavit.actors.errors import GoalFinished, UnknownGoal
 from affidavit.actors.events import Event, Kind, Usage
 from affidavit.actors.fanout import FanoutChild, FanoutState, RecordState
-from affidavit.actors.goal import GoalStatus, Phase
+from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.projection import project
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.session import Session, open_session
+from affidavit.actors.session_ends import CANCEL_GRACE
 from tests.actors.mission_kit import check_record
 from tests.actors.runtimes import RUN, SPEC, FakeRuntime, phase
 from tests.actors.sealing_kit import record
@@ -174,3 +177,52 @@ async def test_one_child_of_a_runtime_that_cannot_end_it_is_left_alone(autojump_
         await session.reporter.report(folded_back("a"))
         runtime.converge()
         await session.wait()
+
+
+class Unwilling(FakeRuntime):
+    """A runtime that offers to end a child, and does not."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self._way = way
+
+    async def cancel_child(self, key: GoalKey, child: str, stop: Stop) -> bool:
+        """Know no such child, hang, or fail."""
+        await trio.lowlevel.checkpoint()
+        if self._way == "hangs":
+            await trio.sleep_forever()
+        if self._way == "fails":
+            raise OSError("stuck")
+        return self._way == "claims"
+
+
+@pytest.mark.parametrize("way", ["denies", "claims", "hangs", "fails"])
+async def test_a_child_that_its_runtime_does_not_end_is_ended_without_it(
+    autojump_clock: MockClock, way: str
+) -> None:
+    """Within the grace, with those below it; what is still reported on them is refused, and the run goes on."""
+    log, runtime = MemoryLog(), Unwilling(way)
+    async with open_session(log, MemoryBus(), id=RUN) as session:
+        await session.submit(runtime, SPEC)
+        report = session.reporter.report
+        await report(spawned("a"), spawned("b"), spawned("below", "a"))
+        asked = trio.current_time()
+        end = await session.cancel_goal("a", principal="ada", reason="enough")
+        assert trio.current_time() - asked < CANCEL_GRACE + 1
+        assert (end.child, end.is_error) == ("a", True)
+        for late in (
+            folded_back("a"),
+            Event(Kind.TURN_STARTED, goal="below", turn=1),
+            spawned("more", "below"),
+        ):
+            with pytest.raises(GoalFinished, match="was ended"):
+                await report(late)
+        await report(folded_back("b"))
+        runtime.converge()
+        await session.wait()
+    check_record(await history(log, RUN))
+    assert {child.id: child.state for child in session.projection.fanout} == {
+        "a": FanoutState.FAILED,
+        "b": FanoutState.DONE,
+        "below": FanoutState.FAILED,
+    }
