@@ -15,6 +15,7 @@ COMMANDS: Final = (
     "demo",
     "run",
     "resume",
+    "chat",
     "say",
     "fork",
     "sessions",

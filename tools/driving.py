@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, final
 
 import trio
 
@@ -38,7 +39,7 @@ from affidavit.tools.place import Place
 from affidavit.tools.policies import NamedPolicy
 from affidavit.tools.showing import Showing, waiting_lines
 from affidavit.tools.signing import ask_for_key
-from affidavit.tools.status import status_lines
+from affidavit.tools.status import brief_line, status_lines
 from affidavit.tools.synchronous import chosen_synchronous
 from affidavit.tools.terminal import style_of
 from affidavit.tools.transcript import Transcript
@@ -86,10 +87,14 @@ class Setting:
     @property
     def resume_line(self) -> str:
         """The command line that goes on with the run."""
+        return self.line("resume")
+
+    def line(self, command: str) -> str:
+        """Return the command line that does something with the run, driven as here."""
         workspace = () if self.workspace is None else ("--workspace", str(self.workspace.resolve()))
         policy = () if self.policy is None else self.policy.words
         secrets = () if self.secret_file is None else ("--secret-file", str(self.secret_file.resolve()))
-        return self.place.line("resume", self.run_id, "--model", self.model, *workspace, *policy, *secrets)
+        return self.place.line(command, self.run_id, "--model", self.model, *workspace, *policy, *secrets)
 
     def config(self, model: Model, toolbox: Toolbox) -> MissionConfig:
         """Return what the run's missions run with."""
@@ -113,6 +118,38 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
     Raises:
         AffidavitError: The run could not be started, or stopped because of a fault.
     """
+    async with open_engine(setting, toolbox) as engine:
+        return await engine.drive(setting, start)
+
+
+@final
+class Engine:
+    """All that it takes to drive runs, opened. Made by `open_engine`."""
+
+    def __init__(self, log: Log, signer: Signer, config: MissionConfig) -> None:
+        """Use `open_engine`."""
+        self.log: Final = log
+        self._signer = signer
+        self._config = config
+
+    async def drive(self, setting: Setting, start: Start, *, is_brief: bool = False) -> int:
+        """Drive a run to its end, or to that of one round of it, showing it; see the function of this name.
+
+        Args:
+            setting: With what.
+            start: Submits the run or goes on with it, on the host it is given.
+            is_brief: Whether to sum it up in a line, and not to say how it is handed over.
+        """
+        return await _conduct(setting, self.log, self._signer, self._config, start, is_brief=is_brief)
+
+
+@asynccontextmanager
+async def open_engine(setting: Setting, toolbox: Toolbox) -> AsyncIterator[Engine]:
+    """Open model, store and key, in the order in which a mistake is cheapest to hear of.
+
+    Raises:
+        AffidavitError: One of them cannot be opened.
+    """
     synchronous = chosen_synchronous()
     policy = setting.policy.policy if setting.policy else None
     async with (
@@ -122,7 +159,7 @@ async def drive(setting: Setting, toolbox: Toolbox, start: Start) -> int:
         config = setting.config(model, tools)
         key = ask_for_key(setting.place)
         async with open_sqlite_log(setting.place.runs, synchronous=synchronous) as log:
-            return await _conduct(setting, log, key.open(), config, start)
+            yield Engine(log, key.open(), config)
 
 
 def _said(stage: Stage, words: str) -> str:
@@ -135,7 +172,9 @@ def _parking(name: str) -> str:
     return f"{name}: the run is being parked; a second one does not wait for that."
 
 
-async def _conduct(setting: Setting, log: Log, signer: Signer, config: MissionConfig, start: Start) -> int:
+async def _conduct(
+    setting: Setting, log: Log, signer: Signer, config: MissionConfig, start: Start, *, is_brief: bool
+) -> int:
     failures: list[Exception] = []
     narrator = Narrator(
         Output(), Transcript(style_of(sys.stdout), as_json=setting.as_json), after=setting.after
@@ -163,11 +202,17 @@ async def _conduct(setting: Setting, log: Log, signer: Signer, config: MissionCo
         with trio.move_on_after(_SHOW_GRACE if interrupts.happened else math.inf):
             await stage.finish(log, setting.run_id)
         stop = INTERRUPTED if interrupts.happened else PARKED if showing.parked else None
-        return await _finish(setting, log, narrator, failures, stop)
+        return await _finish(setting, log, narrator, failures, stop, is_brief=is_brief)
 
 
 async def _finish(
-    setting: Setting, log: Log, narrator: Narrator, failures: list[Exception], stop: int | None
+    setting: Setting,
+    log: Log,
+    narrator: Narrator,
+    failures: list[Exception],
+    stop: int | None,
+    *,
+    is_brief: bool,
 ) -> int:
     """Say how the run stands; `stop` is the exit code of one that was stopped from here before it had ended."""
     events = await history(log, setting.run_id)
@@ -176,8 +221,7 @@ async def _finish(
         for line in _stopped_lines(setting, events):
             notice(line)
     else:
-        lines = (f"run {setting.run_id}", *status_lines(status))
-        for line in (*lines, *handover_lines(setting.place, setting.run_id, events)):
+        for line in (brief_line(status),) if is_brief else _ended_lines(setting, events):
             if setting.as_json:
                 notice(line)
             else:
@@ -192,6 +236,12 @@ async def _finish(
     if stop == PARKED:
         return stop
     raise UsageError(f"run {setting.run_id} was parked before it ended")
+
+
+def _ended_lines(setting: Setting, events: Sequence[Event]) -> Iterator[str]:
+    yield f"run {setting.run_id}"
+    yield from status_lines(project(events))
+    yield from handover_lines(setting.place, setting.run_id, events)
 
 
 def _stopped_lines(setting: Setting, events: Sequence[Event]) -> Iterator[str]:

@@ -9,10 +9,9 @@ from typing import Final
 OVERVIEW: Final = """\
 affidavit runs an AI agent and keeps a signed record of everything that it did.
 
-The agent's words, its tool calls and their results, and what it was refused are written down
-before anyone relies on them, and sealed under your key at the end. Anyone who has your public
-key can check the record later, without you and without this machine: a changed, dropped or
-added event is found.
+The agent's words, its tool calls and what it was refused are written down before anyone relies
+on them, and sealed under your key at the end. Whoever has your public key can check the record
+later, without you and without this machine: a changed, dropped or added event is found.
 
 Begin here:
   affidavit demo                     the whole story in 15 seconds, offline, without any key
@@ -21,6 +20,7 @@ Begin here:
 Runs:
   run OBJECTIVE      give an agent an objective, and watch it until it is done
   resume ID          go on with a run that was interrupted
+  chat [ID]          talk with an agent, turn by turn
   say ID TEXT        go on with a run that has ended, by saying something more
   fork ID --at SEQ   begin a new run that goes on from a point of another
   sessions           list the runs of this store

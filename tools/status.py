@@ -23,6 +23,11 @@ def state_words(p: Projection, waits: Sequence[Wait] = ()) -> str:
     return f"stalled: {plain(p.err)}" if p.err else "converged"
 
 
+def brief_line(p: Projection) -> str:
+    """Return how a conversation stands, in one line."""
+    return f"({state_words(p)}; turn {p.turns}, {usage_words(p.usage)}; {p.record}, {sealed_words(p)})"
+
+
 def status_lines(p: Projection, waits: Sequence[Wait] = ()) -> Iterator[str]:
     """Go through the lines that sum a run up; `waits` is what it waits for a person to decide."""
     yield f"state      {state_words(p, waits)}"

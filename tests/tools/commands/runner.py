@@ -47,6 +47,19 @@ class Cli:
         """Run the command to its end."""
         return self.into(subprocess.PIPE, *words, **more)
 
+    def told(self, said: str | bytes, *words: object, **more: str | None) -> Done:
+        """Run the command to its end with this on its standard input."""
+        done = subprocess.run(
+            [COMMAND, *map(str, words)],
+            cwd=self.home,
+            env=self.environment(**more),
+            input=said if isinstance(said, bytes) else said.encode(),
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
     def into(self, stdout: int, *words: object, **more: str | None) -> Done:
         """Run the command to its end with its standard output going to an open file."""
         done = subprocess.run(

@@ -26,7 +26,7 @@ JSON = {
     "resume": (("resume", "converged-1"), {"seq", "time", "kind", "actor"}),
 }
 # Those that another test in this file runs, since they need something else.
-ELSEWHERE = {"run", "policy"}
+ELSEWHERE = {"run", "policy", "say", "fork", "chat"}
 
 
 def test_e6_every_command_that_has_json_is_tried(capfd: pytest.CaptureFixture[str]) -> None:
@@ -70,6 +70,23 @@ def test_e6_run_policy_keys_and_verify_as_json(cli: Cli) -> None:
     assert trusted.code == 0, trusted
     listed = cli("keys", "list", "--keyring", "ring.json", "--json")
     assert all(json.loads(line) for line in listed.out.splitlines())
+
+
+def test_e6_what_goes_on_with_a_run_as_json(cli: Cli) -> None:
+    """A further round, a fork and a chat: events alone on standard output, each one line, each once."""
+    script = cli.home / "answers.json"
+    script.write_text(json.dumps({"turns": [{"text": f"Answer {number}."} for number in range(5)]}))
+    model = ("--model", f"script:{script}", "--json")
+    first = seqs(cli("run", "What is this?", "--id", "mine", *model).out)
+    said = seqs(cli("say", "mine", "And that?", *model).out)
+    chatted = seqs(cli.told("And now?\n", "chat", "mine", *model).out)
+    assert first + said + chatted == list(range(1, chatted[-1] + 1))
+    assert seqs(cli("fork", "mine", "Again.", "--at", str(first[-1]), *model).out)[0] == 1
+
+
+def seqs(text: str) -> list[int]:
+    """The seqs of the events that some lines of JSON are."""
+    return [json.loads(line)["seq"] for line in text.splitlines()]
 
 
 PEOPLE = (
