@@ -11,6 +11,7 @@ from typing import Final, final
 
 import trio
 
+from affidavit.actors.backoff import wait_before
 from affidavit.actors.containment.levels import Level
 from affidavit.actors.conversation import PendingCall
 from affidavit.actors.deciders.port import Action, Denial
@@ -24,9 +25,9 @@ from affidavit.actors.mission_reply import fit_marked
 from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.netguard.scope import going_out_through
 from affidavit.actors.recovery import CANCELLED_TEXT, INTERRUPTED_TEXT, result_events, unanswered
-from affidavit.actors.rules import trust_of
+from affidavit.actors.rules import is_approved_by_hand, trust_of
 from affidavit.actors.toolbox.arguments import validate_arguments
-from affidavit.actors.toolbox.port import ContainedTool, Tool
+from affidavit.actors.toolbox.port import ContainedTool, KeyedTool, Tool
 
 _MAX_NAME: Final = 200
 
@@ -64,25 +65,53 @@ class ToolStep:
             known=tool is not None,
         )
 
-        async def work(permit: Permit) -> Done[None]:
+        attempts = self._attempts(action)
+        for attempt in range(1, attempts + 1):
+            outcome = await self._attempt(tool, call, action, is_last=attempt == attempts)
+            if not (isinstance(outcome, Done) and outcome.value):
+                return
+            await self._config.clock.sleep(wait_before(attempt + 1, self._config.backoff_seconds))
+
+    def _attempts(self, action: Action) -> int:
+        """Return how often a call may be tried in all while it fails for a passing reason."""
+        # What a person has approved is done once.
+        is_repeatable = action.idempotent and not is_approved_by_hand(action.name, self._config.policy)
+        return self._config.attempts if is_repeatable else 1
+
+    async def _attempt(
+        self, tool: Tool | None, call: PendingCall, action: Action, *, is_last: bool
+    ) -> Done[bool] | Denial:
+        """Run a call once; the value is whether it is to be tried again, and then it has no result yet."""
+
+        async def work(permit: Permit) -> Done[bool]:
             if tool is None:
                 raise AssertionError("the grant refuses a tool that does not exist")
-            return await self._work(tool, call, permit.seconds)
+            done = await self._work(tool, call, permit.seconds)
+            if is_last or done.error_class != FaultClass.TRANSIENT:
+                return done
+            return Done(True, error_class=done.error_class, error_code=done.error_code)
 
-        await self._dispatcher.govern(
+        return await self._dispatcher.govern(
             action,
             work,
             refused=lambda denial: self._refused(call, denial),
             stopped=lambda fault: self._stopped(call, fault, action),
         )
 
-    async def _work(self, tool: Tool, call: PendingCall, seconds: float | None) -> Done[None]:
+    async def _run(self, tool: Tool, call: PendingCall) -> object:
+        arguments = validate_arguments(tool.spec, call.input)
+        if not isinstance(tool, KeyedTool):
+            return await tool.run(arguments)
+        root, goal = self._ledger.root.spec, self._ledger.conversation.goal
+        names = (root.name if root else "", goal, call.id)
+        return await tool.run_keyed(arguments, "/".join(name for name in names if name))
+
+    async def _work(self, tool: Tool, call: PendingCall, seconds: float | None) -> Done[bool]:
         limit = math.inf if seconds is None else seconds
         answer: object = None
         try:
-            arguments = validate_arguments(tool.spec, call.input)
             with trio.move_on_after(limit) as scope, going_out_through(self._guard):
-                answer = await tool.run(arguments)
+                answer = await self._run(tool, call)
         except ToolFailed as error:
             return self._failed(call, words_of(error), error.code, error.fault)
         except BaseException as error:  # noqa: ASYNC103  # cancellation is raised again
@@ -96,13 +125,13 @@ class ToolStep:
         if not isinstance(answer, str):
             text = f"{call.name} crashed: it returned {type(answer).__name__} and no text"
             return self._failed(call, text, "tool_crashed")
-        return Done(None, events=self._results(call, answer, is_error=False))
+        return Done(False, events=self._results(call, answer, is_error=False))
 
     def _failed(
         self, call: PendingCall, text: str, code: str, fault: str = FaultClass.TERMINAL
-    ) -> Done[None]:
+    ) -> Done[bool]:
         events = self._results(call, text, is_error=True)
-        return Done(None, events=events, error_class=fault, error_code=code)
+        return Done(False, events=events, error_class=fault, error_code=code)
 
     def _results(self, call: PendingCall, text: str, *, is_error: bool) -> tuple[Event, ...]:
         shown, marks = fit_marked(text, self._config.text_limit, self._config.secrets)

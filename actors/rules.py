@@ -59,6 +59,12 @@ def grant_of(spec: GoalSpec, policy: Policy | None) -> CapabilityGrant:
     return CapabilityGrant(frozenset(policy.grant.tools)).narrowed(stated)
 
 
+def is_approved_by_hand(tool: str, policy: Policy | None) -> bool:
+    """Tell whether a person must approve each call of a tool."""
+    rules = () if policy is None else policy.approval
+    return any(ApprovalGate(rule.tools, rule.expires_seconds).covers(tool) for rule in rules)
+
+
 def trust_of(tool: str, own: str, policy: Policy | None) -> str:
     """Return how far a tool is trusted: as it says itself, or less if the policy says so."""
     lowered = None if policy is None else policy.trust.get(tool)

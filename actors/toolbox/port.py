@@ -33,7 +33,8 @@ class Tool(Protocol):
         """Do the work and return the text shown to the model.
 
         Raises:
-            ToolFailed: It could not be done; the message is shown to the model.
+            ToolFailed: It could not be done; the message is shown to the model. An idempotent tool whose fault is transient is
+                tried again first.
 
         Cancellation: stops as soon as it can.
         """
@@ -47,6 +48,21 @@ class ContainedTool(Protocol):
     @property
     def containment(self) -> Level:
         """What the work is held by on this machine, now."""
+        ...
+
+
+@runtime_checkable
+class KeyedTool(Protocol):
+    """What a tool may offer beside that acts on a service which can tell a repeated request from a new one."""
+
+    async def run_keyed(self, arguments: JsonObject, key: str) -> str:
+        """Do the work as `run` does, which is then not called.
+
+        Args:
+            arguments: As for `run`.
+            key: `<run>/<toolUseID>`, of a child goal `<run>/<goal>/<toolUseID>`: the same each time that this very call is run,
+                on another attempt and after a crash, and of no other call.
+        """
         ...
 
 

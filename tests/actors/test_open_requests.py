@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +60,16 @@ def test_what_is_found_is_what_the_whole_run_says(events: list[Event]) -> None:
         assert found.braked == (brakes[-1:] == [Kind.BRAKE_ENGAGED])
 
     trio.run(check)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:5])
+async def test_a_request_that_came_to_an_end_is_not_waited_for(kind: Kind) -> None:
+    """Decided, used up, refused, or its call answered; another one goes on waiting."""
+    log = await recorded(
+        [about(Kind.APPROVAL_REQUESTED, 1), about(Kind.APPROVAL_REQUESTED, 2), about(kind, 1)]
+    )
+    found = await open_requests(log, "run")
+    assert [approval.call for approval in found.undecided] == [2]
 
 
 async def test_a_request_is_found_under_thousands_of_later_events() -> None:

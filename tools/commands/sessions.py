@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, Literal
@@ -15,7 +15,6 @@ from cyclopts.validators import Number
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.directory import NO_RUN, Listed, listed_runs
 from affidavit.actors.event_json import format_time
-from affidavit.actors.logs.port import LogReader
 from affidavit.actors.logs.sqlite_locks import is_owned
 from affidavit.actors.logs.sqlite_place import resolve
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
@@ -24,6 +23,7 @@ from affidavit.tools.errors import CONVERGED, STALLED, notice
 from affidavit.tools.options import AsJson, Store
 from affidavit.tools.output import Output
 from affidavit.tools.place import place_of
+from affidavit.tools.progress import Tell, open_bar
 from affidavit.tools.short_ids import short_ids
 from affidavit.tools.since import parse_since
 from affidavit.tools.tables import Cell, Column, table_text
@@ -133,7 +133,9 @@ async def sessions(
     place = place_of(store)
     async with open_sqlite_reader(place.runs) as log:
         every = await listed_runs(log)
-        found = await _wanted_runs(log, every, wanted, limit, partial(is_owned, resolve(place.runs)), now)
+        describe = partial(run_info, log, is_owned=partial(is_owned, resolve(place.runs)), now=now)
+        with open_bar("reading") as tell:
+            found = await _wanted_runs(every, wanted, limit, describe, tell)
     output = Output()
     if as_json:
         for info in found:
@@ -148,20 +150,21 @@ async def sessions(
 
 
 async def _wanted_runs(
-    log: LogReader,
     every: Sequence[Listed],
     wanted: Wanted,
     limit: int | None,
-    owned: Callable[[str], bool],
-    now: int,
+    describe: Callable[[Listed], Awaitable[RunInfo]],
+    tell: Tell | None,
 ) -> list[RunInfo]:
     found: list[RunInfo] = []
-    for run in every:
+    for done, run in enumerate(every):
         if limit is not None and len(found) == limit:
             break
+        if tell is not None:
+            tell(done, len(every))
         if not run.trouble and run.started < wanted.since:
             continue
-        info = await run_info(log, run, is_owned=owned, now=now)
+        info = await describe(run)
         if wanted.takes(info):
             found.append(info)
     return found

@@ -179,7 +179,7 @@ async def test_one_child_of_a_runtime_that_cannot_end_it_is_left_alone(autojump_
         await session.wait()
 
 
-class Unwilling(FakeRuntime):
+class Unwilling(FakeRuntime):  # type: ignore[misc]  # the fake, and one method more
     """A runtime that offers to end a child, and does not."""
 
     def __init__(self, way: str) -> None:
