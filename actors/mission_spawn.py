@@ -26,8 +26,12 @@ from affidavit.actors.mission_reply import fit_marked
 from affidavit.actors.policy.model import Delegation
 from affidavit.actors.recovery import result_events
 from affidavit.actors.rules import trust_of
+from affidavit.actors.text import clean
 from affidavit.actors.toolbox.arguments import validate_arguments
+from affidavit.crypto.event_form import MAX_EVENT_BYTES
 
+# The event that begins a goal holds its prompt once and its objective twice; the rest is for the grant and the names.
+_MOST_BYTES: Final = MAX_EVENT_BYTES - 16 * 1024
 _NO_PROFILE: Final = AgentProfile("")
 
 
@@ -125,6 +129,8 @@ class SpawnStep:
             name=name,
             profile=profile.name,
         )
+        if len(clean(spec.system).encode()) + 2 * len(objective.encode()) > _MOST_BYTES:
+            raise ToolFailed("the objective is too long to stand beside the system prompt", code="too_long")
         return _Child(name, spec, marks, profile.model.name if profile.model is not None else "")
 
     def _granted(self, tool: SpawnTool, wanted: set[str] | None) -> tuple[str, ...] | None:

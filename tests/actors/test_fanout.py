@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import trio
@@ -234,6 +235,18 @@ async def test_a_delegation_that_makes_no_sense_is_answered_and_begins_nothing(
     assert result.is_error
     assert said in result.result
     assert run.answer == DONE.text
+
+
+async def test_an_objective_that_cannot_be_recorded_beside_the_prompt_is_a_failed_call_and_no_failed_run() -> (
+    None
+):
+    """A child is one event with its prompt and its objective; a model that says too much is told so, and goes on."""
+    much = replace(GOAL, system="s" * 960_000)
+    run = await run_to_end(MemoryLog(), fanout_config({ROOT: (spawns("x" * 60_000, "y"), DONE)}), much)
+    assert run.answer == DONE.text
+    refused, answered = run.results
+    assert "the objective is too long" in refused
+    assert answered == "done: y"
 
 
 async def test_an_agent_profile_gives_a_child_its_prompt_its_tools_and_its_model() -> None:
