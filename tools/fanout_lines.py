@@ -8,6 +8,7 @@ from typing import Final
 from affidavit.actors.fanout import FanoutChild
 from affidavit.tools._verify_report import plain
 from affidavit.tools.cells import columns, cut_cells
+from affidavit.tools.goals import goal_label
 
 _FOLD: Final = 160
 _DEEPEST: Final = 16  # beyond it lines move no further to the right
@@ -22,7 +23,7 @@ def fanout_lines(children: Sequence[FanoutChild], width: int | None = None) -> I
         width: The most columns of a line; None for where lines are not cut to a screen.
     """
     for depth, child in _in_order(children):
-        line = f"{_STEP * min(depth, _DEEPEST)}- {plain(child.id)}: {_words(child)}"
+        line = f"{_STEP * min(depth, _DEEPEST)}- {plain(goal_label(child.id))}: {_words(child)}"
         text = plain(" ".join(child.objective.split()))
         yield _cut(f"{line}: {text}" if text else line, width or _FOLD)
 

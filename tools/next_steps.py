@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from affidavit.actors.errors import (
+    HostFailed,
     LogClosed,
     LogFull,
     LogLocked,
@@ -19,6 +20,7 @@ from affidavit.actors.errors import (
     RunFinished,
     RunOwned,
     SealRefused,
+    SessionFailed,
     StoreDamaged,
     StoreUnusable,
     UnknownGoal,
@@ -91,6 +93,7 @@ _KINDS: Final[tuple[tuple[type[BaseException] | tuple[type[BaseException], ...],
     (SealRefused, "`affidavit seal` signs what a run has recorded so far"),
     (UnknownRun, "`affidavit sessions` lists the runs"),
     (UnknownGoal, "`affidavit replay` shows which goals a run has"),
+    ((SessionFailed, HostFailed), "`affidavit resume` goes on with what stands"),
     (ModelError, "see docs/models.md, and that the model and its address are the right ones"),
 )
 
@@ -118,6 +121,9 @@ def next_step(error: BaseException) -> str:
             return _first(_STORE, str(error))
         case KeyFileError():
             return _first(_KEY_FILE, str(error))
+        case SessionFailed() | HostFailed() if error.__cause__ is not None:
+            # What stopped it is what can be done something about.
+            return next_step(error.__cause__)
         case OSError():
             return _SYSTEM.get(error.errno or 0, "")
         case _:

@@ -8,6 +8,7 @@ from affidavit.actors.errors import HostFailed, LogFull, SessionFailed
 from affidavit.tools.errors import UsageError, notice, report
 from affidavit.tools.log_lines import OneLineHandler
 
+RESUME = "affidavit: run x stopped: the disk is full; `affidavit resume` goes on with what stands\n"
 ROOM = "make room there and do it again; nothing that was acknowledged is lost"
 
 
@@ -26,7 +27,7 @@ def caused(error: BaseException, cause: BaseException) -> BaseException:
             2,
             "affidavit: a/b: No such file; make what is missing, or name another place\n",
         ),
-        (SessionFailed("run x stopped: the disk is full"), 2, "affidavit: run x stopped: the disk is full\n"),
+        (SessionFailed("run x stopped: the disk is full"), 2, RESUME),
         (
             caused(HostFailed("a task"), ExceptionGroup("", [LogFull("full")])),
             2,

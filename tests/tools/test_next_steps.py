@@ -107,6 +107,14 @@ def test_the_step_fits_the_error(error: BaseException, step: str) -> None:
     assert step in with_next_step(str(error), error)
 
 
+def test_a_run_that_stopped_is_helped_by_what_stopped_it() -> None:
+    """A full disk wants room, whoever noticed it; of an unknown cause the run can be resumed."""
+    stopped = errors.SessionFailed("run x stopped: there is no room left for the store")
+    assert with_next_step("it stopped", stopped).endswith("`affidavit resume` goes on with what stands")
+    stopped.__cause__ = errors.LogFull("there is no room left for the store")
+    assert "make room there" in with_next_step("it stopped", stopped)
+
+
 def test_docs_that_are_named_are_there() -> None:
     """A step that names a page names one of ours."""
     text = (ROOT / "tools" / "next_steps.py").read_text(encoding="utf-8")
