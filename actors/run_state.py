@@ -13,7 +13,7 @@ import trio
 
 from affidavit.actors.approvals import Approvals
 from affidavit.actors.errors import RunCancelled, RunFinished, Stalled
-from affidavit.actors.events import RECORD_KINDS, TERMINAL_KINDS, Event, FaultClass, Kind
+from affidavit.actors.events import ACTION_KINDS, RECORD_KINDS, TERMINAL_KINDS, Event, FaultClass, Kind
 from affidavit.actors.goal import Phase
 from affidavit.actors.open_ends import OpenEnds
 from affidavit.actors.projection import Projection, reduce
@@ -43,7 +43,8 @@ class RunState:
     def __init__(self) -> None:
         """Begin with an empty stream."""
         self._projection = Projection()
-        # Durable events that are not in the projection yet, since nothing is decided by that; few, so that a look is cheap.
+        # Durable events that are not in the projection yet, since nothing is decided by that: actions alone, which come in
+        # numbers and keep little alive, and few of them, so that a look is cheap.
         self._behind: list[Event] = []
         self.opened = False
         # The latest one; whoever waits for another keeps that one.
@@ -66,9 +67,9 @@ class RunState:
         return self._projection
 
     def _catch_up(self) -> None:
-        behind, self._behind = self._behind, []
-        for event in behind:
+        for event in self._behind:
             self._projection = reduce(self._projection, event)
+        self._behind.clear()
 
     @property
     def terminal(self) -> Event | None:
@@ -83,7 +84,7 @@ class RunState:
     def apply(self, event: Event) -> None:
         """Fold one durable event."""
         self._behind.append(event)
-        if len(self._behind) > _MOST_BEHIND:
+        if event.kind not in ACTION_KINDS or len(self._behind) > _MOST_BEHIND:
             self._catch_up()
         self.approvals.apply(event)
         self.open_ends.apply(event)
