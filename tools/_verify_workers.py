@@ -229,7 +229,9 @@ class Workers:
         try:
             return list(parts_of(reader_at(self._descriptor, where.start), where, self._checks))
         except VerificationError as error:
-            raise ChangedError(errno.ESTALE, "it changed while it was read") from error
+            raise ChangedError(
+                errno.ESTALE, "it changed while it was read; check it again once nobody writes it"
+            ) from error
 
     def _stop(self) -> None:
         for worker in self._workers:

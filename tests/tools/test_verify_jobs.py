@@ -192,7 +192,7 @@ def test_a_file_that_changes_meanwhile_is_exit_2(command: Command, monkeypatch: 
 
     monkeypatch.setattr("affidavit.tools._verify_workers.parts_of", changed)
     assert command.run(KEY_ARGUMENT, "--jobs", "2", name) == 2
-    assert command.err.endswith("it changed while it was read\n")
+    assert command.err.endswith("it changed while it was read; check it again once nobody writes it\n")
     assert command.out == ""
 
 
