@@ -34,7 +34,7 @@ from affidavit.tools.console.live import open_live_view
 
 EVENTS: Final = 4_000
 PACE: Final = 2_000
-_ROUNDS: Final = 5
+_ROUNDS: Final = 7
 # What one tool call comes to be on the record, and how many a turn asks for.
 _PER_CALL: Final = 4
 _CALLS: Final = 50

@@ -34,6 +34,9 @@ _FRAME_SECONDS: Final = 1 / 12
 _REST: Final = 30
 # After so long without more, what may be the beginning of a longer key is an Escape.
 _ESCAPE_SECONDS: Final = 0.05
+# Events that follow one another within so many seconds were at hand together.
+_AT_HAND: Final = 0.001
+_GATHER_SECONDS: Final = 0.02
 # How long the last frame may take to get out.
 _LAST_GRACE: Final = 2.0
 
@@ -62,6 +65,7 @@ class LiveView:
         self._painter = FramePainter()
         self._decide: Decider | None = None
         self.has_failed = False
+        self._told = 0.0
         self._left = False
         self._changed = trio.Event()
         # Whoever holds it has the one frame that may be on its way.
@@ -70,8 +74,15 @@ class LiveView:
         self.release: Callable[[], None] = lambda: None
 
     async def tell(self, event: Event) -> None:
-        """Take one event; it is shown with the next frame. Does not wait."""
+        """Take one event; it is shown with the next frame. Never waits for the terminal.
+
+        Cancellation: the event has been taken.
+        """
         self.fold(event)
+        if trio.current_time() - self._told > _AT_HAND:
+            # It had to be waited for. The next ones are let gather for a moment: to be woken for each costs more than to fold it.
+            await trio.sleep(_GATHER_SECONDS)
+        self._told = trio.current_time()
 
     def fold(self, event: Event) -> None:
         """Take one event; it is shown with the next frame. Never raises."""
