@@ -38,6 +38,13 @@ def usage_words(usage: Usage) -> str:
     return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
 
 
+def _started(event: Event) -> Words:
+    fork = event.detail.get("fork")
+    if not isinstance(fork, Mapping):
+        return _asked(event)
+    return Words(f"{event.text} (forked from {fork.get('run')} at {fork.get('n')})", Tone.STRONG)
+
+
 def _asked(event: Event) -> Words:
     return Words(event.text, Tone.STRONG)
 
@@ -107,7 +114,7 @@ def _stalled(event: Event) -> Words:
 
 
 _SAY: Final[dict[str, Callable[[Event], Words]]] = {
-    Kind.SESSION_STARTED: _asked,
+    Kind.SESSION_STARTED: _started,
     Kind.USER_MESSAGE: _asked,
     Kind.GOAL_PHASE: _phase,
     Kind.TURN_STARTED: _turn_started,

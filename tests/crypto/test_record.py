@@ -155,6 +155,7 @@ def test_an_error_carries_its_evidence() -> None:
         ),
         (["session.started", "tool.call"], False),
         (["session.started", "session.converged", "user.message"], False),
+        (["session.started", "session.converged", "user.message", "session.stalled", "spine.record"], True),
         (["session.started", "spine.record"], False),
         (["action.dispatched"], None),
         (["spine.record"], None),

@@ -97,6 +97,9 @@ async def watch(
     """
     async with open_sqlite_reader(place_of(store).runs) as log:
         whole_id = await find_run(log, run_id)
+        info = await log.info(whole_id)
+        # Of a run that went on after its end, the first end is not where this stops.
+        tip = 0 if info is None else info.tip
         state = Followed()
         output, transcript = Output(), Transcript(style_of(sys.stdout), as_json=as_json)
         live = wants_view(plain=plain, as_json=as_json)
@@ -115,7 +118,7 @@ async def watch(
                         state.apply(event)
                         if live:
                             await stage.tell(event)
-                    await _show(events, state, teller, follow=follow)
+                    await _show(events, state, teller, tip=tip, follow=follow)
                 if live and not interrupts.happened:
                     await stage.finish(log, whole_id)
     if interrupts.happened:
@@ -131,9 +134,9 @@ def _farewell(events: Subscription, stage: Stage) -> str:
     return f"stopped watching; the run is not affected. To go on: --after {events.cursor}"
 
 
-async def _show(events: Subscription, state: Followed, teller: Teller, *, follow: bool) -> None:
-    """Show events, and fold them, until the run has ended and is sealed, or is not sealed in time."""
-    while follow or not state.is_over:
+async def _show(events: Subscription, state: Followed, teller: Teller, *, tip: int, follow: bool) -> None:
+    """Show events, and fold them, until the run has ended and is sealed, or is not sealed in time, but at least up to `tip`."""
+    while follow or events.cursor < tip or not state.is_over:
         ended = state.status.terminal and not follow
         event = None
         with trio.move_on_after(SEAL_GRACE if ended else math.inf):

@@ -30,6 +30,7 @@ def test_a_fork_goes_on_with_what_is_said_and_leaves_its_parent_alone(parent: Cl
     done = parent("fork", "mine", "And in base three?", "--at", at, "--id", "other")
     assert (done.code, "In base three it is eleven." in done.out) == (0, True)
     assert f"run other goes on from event {at} of run mine" in done.err
+    assert f"And in base three? (forked from mine at {at})" in done.out
     assert events(parent, "mine") == before
     export, verify = lines_that_begin(done.out, "affidavit ")
     assert parent.printed(export).code == 0

@@ -55,6 +55,9 @@ def test_what_is_said_is_answered_on_the_same_record(cli: Cli) -> None:
     assert cli("prove", "mine", "--extends", sealed["detail"]["size"], "--out", "extends").code == 0
     proof = cli("verify", "extends", "--json")
     assert json.loads(proof.out)["verdict"] == "accept", checked
+    # A watcher is shown the whole, and not the first round alone.
+    watched = cli("watch", "mine", "--json").out.splitlines()
+    assert watched == cli("replay", "mine", "--json").out.splitlines()
     assert cli("fsck").code == 0
     assert "converged" in cli("sessions").out
 
