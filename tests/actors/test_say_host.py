@@ -278,3 +278,18 @@ async def test_a_run_that_was_cancelled_can_be_gone_on_with() -> None:
         gate.set()
         await session.say("Now.", principal="ada")
         assert await session.wait() == "Twice over."
+
+
+async def test_a_request_that_no_wake_tells_of_is_found_by_the_floor(autojump_clock: MockClock) -> None:
+    """A session that could go on looks into its inbox after the end, also one that took up a run which had ended before."""
+    log, config = MemoryLog(), MissionConfig(replies(FIRST, SECOND))
+    async with session_and_runtime(log, config) as (session, runtime):
+        await session.submit(runtime, GOAL)
+        await session.wait()
+    async with session_and_runtime(log, config) as (session, runtime):
+        await session.resume(runtime, GoalKey(RUN))
+        tip = len(await history(log, RUN))
+        await post(log, RUN, say_event("Once more.", principal="eve", expires=LATER), SystemClock())
+        async with session.subscribe(tip) as events:
+            assert (await anext(events)).text == "Once more."
+        assert await session.wait() == "Twice over."
