@@ -32,9 +32,9 @@ from affidavit.crypto.failures import VerificationError
 
 _VERBS: Final = "add|choose|end|find|get|give|look|make|move|name|open|put|run|say|see|set|start|try|unlock|use|wait|write"
 # A command in back quotes, an option, or a verb that tells somebody to do something, at the beginning of a part of the sentence.
-# At the very beginning `run` is no verb.
+# At the very beginning `run` is no verb. What something must be says what to make of it.
 _STEP: Final = re.compile(
-    rf"`affidavit |(?<!\w)--[a-z]|pip install|(?:^(?!run)|[;:,] (?:or |and )?)(?:{_VERBS})\b|: is it running"
+    rf"`affidavit |(?<!\w)--[a-z]|pip install|(?:^(?!run)|[;:,] (?:or |and )?)(?:{_VERBS})\b|\bmust (?:be|look)\b|: is it running"
 )
 _ROOM: Final = "make room there and do it again; nothing that was acknowledged is lost"
 _ELSEWHERE: Final = "name another place, or get the permission for this one"
