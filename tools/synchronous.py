@@ -21,7 +21,7 @@ def chosen_synchronous() -> Synchronous:
     try:
         chosen = Synchronous(named.upper())
     except ValueError:
-        raise UsageError(f"{SYNCHRONOUS_VARIABLE} is full or normal, not {named!r}") from None
+        raise UsageError(f"{SYNCHRONOUS_VARIABLE} must be full or normal, not {named!r}") from None
     if chosen is Synchronous.NORMAL:
         notice(
             f"{SYNCHRONOUS_VARIABLE}={named}: a loss of power may take the last events, though they were acknowledged"

@@ -69,5 +69,5 @@ def test_anything_else_is_refused_before_a_store_is_made(
     monkeypatch.setenv("AFFIDAVIT_SYNCHRONOUS", "off")
     store = tmp_path / "store"
     assert app.main(["run", "settle", "--model", READER, "--store", str(store)]) == 2
-    assert capfd.readouterr().err.strip().endswith("AFFIDAVIT_SYNCHRONOUS is full or normal, not 'off'")
+    assert capfd.readouterr().err.strip().endswith("AFFIDAVIT_SYNCHRONOUS must be full or normal, not 'off'")
     assert not store.exists()
