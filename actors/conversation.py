@@ -229,19 +229,22 @@ def _terminal(c: Conversation, event: Event) -> None:
 
 
 def _spawned(root: Conversation, event: Event) -> None:
-    above = _parent(root, event)
-    if above is None or not event.child or event.child in root.goals:
+    if not event.child or event.child in root.goals:
         return
+    known = _parent(root, event)
+    # One whose goal above nobody began can come from another runtime. It answers no call, and ends with the run at the latest.
+    above, served = (root, "") if known is None else (known, event.tool_use_id)
     root.goals[event.child] = Conversation(
         spec=_spec(event),
         messages=[Message("user", event.text)],
         book=root.book,
         goal=event.child,
         parent=above.goal,
-        served=event.tool_use_id,
+        served=served,
         depth=above.depth + 1,
     )
-    above.in_flight[event.tool_use_id] = event.child
+    if known is not None:
+        known.in_flight[served] = event.child
 
 
 def _folded_back(root: Conversation, event: Event) -> None:

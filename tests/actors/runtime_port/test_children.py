@@ -226,3 +226,32 @@ async def test_a_child_that_its_runtime_does_not_end_is_ended_without_it(
         "b": FanoutState.DONE,
         "below": FanoutState.FAILED,
     }
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_child_of_a_goal_that_nobody_began_is_left_running_by_no_ended_run(
+    autojump_clock: MockClock,
+    is_cancelled: bool,
+) -> None:
+    """It stands in the tree, so it folds back when the run ends; a call of the run with the id that it serves is not its own."""
+    log, runtime = MemoryLog(), Unwilling("claims")
+    async with open_session(log, MemoryBus(), id=RUN) as session:
+        await session.submit(runtime, SPEC)
+        report = session.reporter.report
+        await report(
+            Event(Kind.TURN_STARTED, turn=1),
+            Event(Kind.ASSISTANT, turn=1),
+            Event(Kind.TOOL_CALL, turn=1, tool="pay", tool_use_id="t1", input="{}"),
+        )
+        await report(spawned("lost", "nobody", tool_use_id="t1"), spawned("itself", "itself"))
+        if is_cancelled:
+            assert (await session.cancel_goal("lost", principal="ada", reason="enough")).child == "lost"
+            await session.cancel(principal="ada", reason="enough")
+        else:
+            runtime.converge()
+            await session.wait()
+    events = await history(log, RUN)
+    check_record(events)
+    assert {child.state for child in session.projection.fanout} == {FanoutState.FAILED}
+    (answer,) = [event for event in events if event.kind == Kind.TOOL_RESULT]
+    assert answer.result.startswith("cancelled: ")
