@@ -117,17 +117,25 @@ def _endings(root: Conversation, top: Conversation, status: GoalStatus) -> Itera
             for call in each.pending.values()
         ]
         yield from result_events(each, *results) if results else ()
-        if each is not top:
+        if each is not top and not each.folded_back:
             yield from _fold_back(root, each, status)
 
 
 def _subtree(root: Conversation, top: Conversation) -> list[Conversation]:
-    """Return the goals at and below one that have not folded back, each after those that it waits for."""
-    below: list[Conversation] = []
-    for each in reversed(list(root.going)):
-        if each is top or (each is not root and any(root.above(each) is known for known in below)):
-            below.append(each)
-    return below[::-1]
+    """Return the goals at and below one that owe something still, each after those that it waits for.
+
+    One that another runtime has let fold back may owe answers, and those below it their ends.
+    """
+    every = (*reversed(root.goals.values()), root)
+    owing = (each for each in every if not each.folded_back or each.pending)
+    return [each for each in owing if _is_below(root, each, top)]
+
+
+def _is_below(root: Conversation, goal: Conversation, top: Conversation) -> bool:
+    """Tell whether a goal is one, or below it."""
+    while goal is not top and goal is not root:
+        goal = root.above(goal)
+    return goal is top
 
 
 def _fold_back(root: Conversation, child: Conversation, status: GoalStatus) -> tuple[Event, ...]:

@@ -255,3 +255,20 @@ async def test_a_child_of_a_goal_that_nobody_began_is_left_running_by_no_ended_r
     assert {child.state for child in session.projection.fanout} == {FanoutState.FAILED}
     (answer,) = [event for event in events if event.kind == Kind.TOOL_RESULT]
     assert answer.result.startswith("cancelled: ")
+
+
+async def test_what_is_below_a_child_that_was_let_fold_back_before_it_ends_with_the_run(
+    autojump_clock: MockClock,
+) -> None:
+    """A runtime may end a goal and forget those below it and its calls: none of them is left open by an ended run."""
+    log, runtime = MemoryLog(), FakeRuntime()
+    async with open_session(log, MemoryBus(), id=RUN) as session:
+        await session.submit(runtime, SPEC)
+        call = Event(Kind.TOOL_CALL, goal="a", turn=1, tool="pay", tool_use_id="t1", input="{}")
+        begun = (Event(Kind.TURN_STARTED, goal="a", turn=1), Event(Kind.ASSISTANT, goal="a", turn=1), call)
+        await session.reporter.report(spawned("a"), *begun, spawned("below", "a"), folded_back("a"))
+        runtime.converge()
+        await session.wait()
+    check_record(await history(log, RUN))
+    states = {child.id: child.state for child in session.projection.fanout}
+    assert states == {"a": FanoutState.DONE, "below": FanoutState.FAILED}
