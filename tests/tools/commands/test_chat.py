@@ -94,7 +94,11 @@ def test_nothing_said_begins_nothing(cli: Cli, model: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
-    [(("chat",), "--model"), (("chat", "nobody"), "there is no store"), (("chat", "@last", "--pick"), "--pick")],
+    [
+        (("chat",), "--model"),
+        (("chat", "nobody"), "there is no store"),
+        (("chat", "@last", "--pick"), "--pick"),
+    ],
 )
 def test_misuse_is_one_sentence(cli: Cli, words: tuple[str, ...], sentence: str) -> None:
     """Exit code 2, and what to do."""
