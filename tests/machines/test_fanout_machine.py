@@ -146,7 +146,7 @@ class World:
                 await session.wait()
                 nursery.cancel_scope.cancel()
             assert session.projection == project(await history(self.truth, RUN))
-        except BaseException as error:
+        except Exception as error:
             # Whatever stopped this owner was planned; anything else is a fault of the product.
             if beyond_the_plan(error) is not None or stop is None:
                 raise
@@ -188,9 +188,9 @@ class Moments:
 PLANNED = (LogError, SessionFailed, RunParked, TasksFailed)
 
 
-def beyond_the_plan(error: BaseException) -> BaseException | None:
+def beyond_the_plan(error: Exception) -> Exception | None:
     """Return what there is in an error besides what was planned."""
-    if isinstance(error, BaseExceptionGroup):
+    if isinstance(error, ExceptionGroup):
         return error.split(lambda each: isinstance(each, PLANNED))[1]
     return None if isinstance(error, PLANNED) else error
 
