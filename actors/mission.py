@@ -143,6 +143,7 @@ class Mission:
             detail: dict[str, object] = {"phase": str(Phase.RUNNING)}
             if changed:
                 detail |= {"changed": list(changed), "digests": self._config.digests(self._spec)}
+                detail |= self._config.budget_said
             events.append(Event(Kind.GOAL_PHASE, goal=conversation.goal, detail=detail))
         if events:
             await self._ledger.record(*events)

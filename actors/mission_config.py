@@ -95,11 +95,23 @@ class MissionConfig:
         return self.egress if self.policy is None else EgressPolicy(self.policy.egress.allow)
 
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:
-        """Return what session.started says of the configuration: the model, its chosen parameters, one digest for each part."""
+        """Return what session.started says of the configuration.
+
+        The model, its chosen parameters, the policy's budget for whoever watches, and one digest for each part.
+        """
         said: dict[str, object] = {"model": self.model.name, "digests": self.digests(spec)}
         if isinstance(self.model, ChosenParameters) and self.model.parameters:
             said["parameters"] = dict(self.model.parameters)
-        return said
+        return said | self.budget_said
+
+    @property
+    def budget_said(self) -> dict[str, object]:
+        """The policy's budget as the record states it; nothing where it sets none."""
+        if self.policy is None:
+            return {}
+        prices = self.policy.prices
+        budget = self.policy.budget.as_detail(prices.currency if prices else "")
+        return {"budget": budget} if budget else {}
 
     def digests(self, spec: GoalSpec) -> dict[str, bytes]:
         """Return the SHA-256 digests of model, tools, policy and configuration."""

@@ -78,6 +78,21 @@ class Budget(Part):
     cost: Money = Decimal(0)
     seconds: Seconds = 0.0
 
+    def as_detail(self, currency: str) -> dict[str, object]:
+        """Return the limits as a payload value, as whole numbers, those that are not set left out.
+
+        Args:
+            currency: What the money is in.
+        """
+        limits: dict[str, object] = {
+            "steps": self.steps,
+            "tokens": self.tokens,
+            "cost_micros": int(self.cost * MICROS),
+            "ms": int(self.seconds * 1000),
+        }
+        said = {name: limit for name, limit in limits.items() if limit}
+        return {**said, "currency": currency} if self.cost else said
+
 
 class Prices(Part):
     """What a million tokens cost. Cached input that has no price of its own costs as much as other input.

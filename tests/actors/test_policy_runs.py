@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 
 import pytest
 import trio
@@ -19,7 +20,7 @@ from affidavit.actors.goal import GoalSpec
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.policy.load import parse_policy
-from affidavit.actors.policy.model import Grant, Policy
+from affidavit.actors.policy.model import Budget, Grant, Policy, Prices
 from affidavit.actors.rules import grant_of, rules_of, trust_of
 from affidavit.actors.toolbox.registry import Toolbox
 from tests.actors.mission_kit import (
@@ -90,6 +91,17 @@ def started(run_events: tuple[Event, ...]) -> Mapping[str, object]:
     digests = run_events[0].detail["digests"]
     assert isinstance(digests, Mapping)
     return digests
+
+
+async def test_the_policys_budget_stands_on_session_started_for_whoever_watches() -> None:
+    """As whole numbers, what is not set left out; without a budget nothing is said of one."""
+    budget = Budget(tokens=900, cost=Decimal("2.5"), seconds=1.5)
+    policy = Policy(budget=budget, prices=Prices(currency="EUR", input=Decimal(1), output=Decimal(1)))
+    run = await run_to_end(MemoryLog(), MissionConfig(replies(DONE), policy=policy), GoalSpec("x"))
+    said = {"tokens": 900, "cost_micros": 2_500_000, "ms": 1_500, "currency": "EUR"}
+    assert run.events[0].detail["budget"] == said
+    bare = await run_to_end(MemoryLog(), MissionConfig(replies(DONE), policy=Policy()), GoalSpec("x"))
+    assert "budget" not in bare.events[0].detail
 
 
 async def test_the_policys_digest_stands_on_session_started() -> None:

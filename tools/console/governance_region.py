@@ -157,13 +157,16 @@ def _budget(budget: Budget, width: int) -> Iterator[Line]:
 
 def _budget_words(budget: Budget) -> Iterator[str]:
     steps = f"{budget.steps} of {budget.max_steps}" if budget.max_steps else f"{budget.steps}"
-    yield f"steps {steps}"
-    used, held = budget.used, budget.reserved
+    together = f", {budget.all_steps} of {budget.limits.steps} in all" if budget.limits.steps else ""
+    yield f"steps {steps}{together}"
+    used, held, left = budget.used, budget.reserved, budget.left
     holds = f", {count(held.tokens)} held" if held.tokens else ""
-    if budget.max_tokens:
-        left = f"{count(budget.tokens_left)} of {count(budget.max_tokens)} left"
-        yield f"tokens {count(used.tokens)} used{holds}, {left}"
-    else:
-        yield f"tokens {count(used.tokens)} used{holds}"
-    cost = f", cost {used.cost_micros / _MICROS:.4f}" if used.cost_micros else ""
-    yield f"work {used.ms / 1000:.1f} s{cost}"
+    tokens_left = f", {count(left.tokens)} of {count(budget.tokens)} left" if budget.tokens else ""
+    yield f"tokens {count(used.tokens)} used{holds}{tokens_left}"
+    limits = budget.limits.amounts
+    work_left = f" used, {left.ms / 1000:.1f} of {limits.ms / 1000:g} s left" if limits.ms else ""
+    cost = f", cost {used.cost_micros / _MICROS:.4f}" if used.cost_micros and not limits.cost_micros else ""
+    yield f"work {used.ms / 1000:.1f} s{work_left}{cost}"
+    if limits.cost_micros:
+        of = f"{limits.cost_micros / _MICROS:g} {budget.limits.currency}"
+        yield f"cost {used.cost_micros / _MICROS:.4f} used, {left.cost_micros / _MICROS:.4f} of {of} left"

@@ -5,10 +5,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from affidavit.actors.amounts import Amounts
 from affidavit.actors.deltas import LiveText
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.projection import project
+from affidavit.tools.console.budget import Limits
 from affidavit.tools.console.entries import MAX_ENTRIES, MAX_TEXT, Role
+from affidavit.tools.console.governance_region import _budget_words
 from affidavit.tools.console.view import MAX_DRAFT, MAX_DRAFTS, View, fold, fold_live
 from tests.strategies import garbage_events
 from tests.tools.console.streams import ARGS, PAYMENT, RUN, finished, numbered, reading, view_of, waiting
@@ -65,6 +68,32 @@ def test_the_budget_is_what_the_record_says() -> None:
     budget = view_of([*reading(), *waiting()[len(reading()) : len(reading()) + 2]]).budget
     assert (budget.steps, budget.max_steps) == (3, 16)
     assert budget.tokens_left == 50_000 - budget.used.tokens - 4_000
+
+
+def test_what_the_policy_gives_is_told_by_what_is_left_of_it() -> None:
+    """Money, time, tokens and the steps of all goals; a changed policy's budget takes the place of the one before."""
+    stated = {"steps": 40, "tokens": 900, "cost_micros": 2_500_000, "ms": 30_000, "currency": "EUR"}
+    spec = {"objective": "x", "max_steps": 16, "max_tokens": 5_000}
+    events = [
+        Event(Kind.SESSION_STARTED, text="x", detail={"spec": spec, "budget": stated}),
+        Event(Kind.TURN_STARTED, turn=1),
+        Event(Kind.TURN_STARTED, turn=1, goal="c1"),
+        Event(Kind.ACTION_ADMITTED, call=1, detail={"reserved": {"tokens": 300, "ms": 5_000}}),
+        Event(
+            Kind.ACTION_COMPLETED, call=2, detail={"used": {"tokens": 100, "cost_micros": 4_200, "ms": 3_000}}
+        ),
+    ]
+    budget = view_of(events).budget
+    assert (budget.steps, budget.all_steps, budget.limits.steps) == (1, 2, 40)
+    assert (budget.tokens, budget.left) == (900, Amounts(500, 2_495_800, 22_000))
+    assert list(_budget_words(budget)) == [
+        "steps 1 of 16, 2 of 40 in all",
+        "tokens 100 used, 300 held, 500 of 900 left",
+        "work 3.0 s used, 22.0 of 30 s left",
+        "cost 0.0042 used, 2.4958 of 2.5 EUR left",
+    ]
+    changed = Event(Kind.GOAL_PHASE, detail={"phase": "running", "digests": {}})
+    assert view_of([*events, changed]).budget.limits == Limits()
 
 
 def test_memory_is_bounded() -> None:
