@@ -50,12 +50,22 @@ _ABOUT: Final = {
     FindingKind.CONTRADICTING_CHECKS: "check",
     FindingKind.NOT_JUDGED: "version",
 }
+# Marks that stand above or below a letter and take no column: piled up, they cover the lines around it. No script needs more.
+_MARKS: Final = {"Mn", "Me"}
+_MOST_MARKS: Final = 8
 _L1_OK: Final = "L1 ok: every event is canonical, of one stream, in order"
 
 
 def plain(text: str) -> str:
-    """Return text that cannot move a cursor, change a colour, break a line or fail to be encoded."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    """Return text that cannot move a cursor, change a colour, break a line, cover others or fail to be encoded."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown: list[str] = []
+    marks = 0
+    for letter in text:
+        marks = marks + 1 if not letter.isascii() and unicodedata.category(letter) in _MARKS else 0
+        shown.append(letter if letter.isprintable() and marks <= _MOST_MARKS else ascii(letter)[1:-1])
+    return "".join(shown)
 
 
 def as_json(verdict: Verdict) -> str:

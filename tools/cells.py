@@ -1,20 +1,47 @@
 """Measures and breaks text by the columns it takes on a terminal, where some characters take two and some none.
 
 Counting characters instead would let wide text from a model overflow its column and begin a line of the screen by itself, where
-it could pass for a line of ours.
+it could pass for a line of ours. Terminals do not agree about all characters (vowel signs, joined emoji), so each counts as the
+most that one of them gives it: a line may be drawn narrower than it was measured, and never wider.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len
+
+# It may make the character before it a wide one.
+_WIDENS: Final = "\ufe0f"
 
 
 def columns(text: str) -> int:
-    """Return how many columns the text takes."""
-    return cell_len(text)
+    """Return how many columns the text takes at most."""
+    return len(text) if text.isascii() else sum(map(_most, text))
+
+
+@lru_cache(maxsize=4096)
+def _most(letter: str) -> int:
+    if found := cell_len(letter):
+        return found
+    return int(letter == _WIDENS or unicodedata.category(letter) not in {"Mn", "Me"})
+
+
+def chopped(text: str, width: int) -> list[str]:
+    """Break a text wherever a line of `width` columns is full; at least one line."""
+    if text.isascii():
+        return [text[at : at + width] for at in range(0, len(text), width)] or [""]
+    lines, start, taken = list[str](), 0, 0
+    for at, letter in enumerate(text):
+        taken += (size := _most(letter))
+        if taken > width:
+            lines.append(text[start:at])
+            start, taken = at, size
+    return [*lines, text[start:]]
 
 
 def wrap(text: str, width: int) -> Iterator[str]:
@@ -35,7 +62,7 @@ def wrap(text: str, width: int) -> Iterator[str]:
             continue
         if line.strip():
             yield line.rstrip()
-        *full, line = chop_cells(piece, width)
+        *full, line = chopped(piece, width)
         yield from full
     if line.strip() or not text.strip():
         yield line.rstrip()
@@ -43,4 +70,4 @@ def wrap(text: str, width: int) -> Iterator[str]:
 
 def cut_cells(text: str, width: int) -> str:
     """Return as much of the beginning of a line as fits in `width` columns."""
-    return chop_cells(text, width)[0] if columns(text) > width > 0 else text[: max(width, 0)]
+    return chopped(text, width)[0] if width > 0 else ""

@@ -35,6 +35,20 @@ def lookalike_line(text: str) -> str:
     return f"contains characters that look like others: {'; '.join(found[:_MOST])}{more}"
 
 
+def spelled_out(text: str) -> str:
+    """Return a text in which every character that cannot be seen is spelled out."""
+    if text.isascii():
+        return plain(text)
+    return plain("".join(ascii(each)[1:-1] if _is_unseen(each) else each for each in text))
+
+
+def _is_unseen(letter: str) -> bool:
+    if letter.isascii():
+        return False
+    name = unicodedata.name(letter, "a character without a name")
+    return not letter.isprintable() or any(word in name for word in _UNSEEN)
+
+
 def _found(text: str) -> Iterator[str]:
     for letter in dict.fromkeys(text):
         yield from _of_letter(letter)
@@ -47,8 +61,7 @@ def _found(text: str) -> Iterator[str]:
 def _of_letter(letter: str) -> Iterator[str]:
     if letter.isascii():
         return
-    name = unicodedata.name(letter, "a character without a name")
-    if not letter.isprintable() or any(word in name for word in _UNSEEN):
+    if _is_unseen(letter):
         yield f"{_named(letter)} cannot be seen"
         return
     plainer = unicodedata.normalize("NFKC", letter)

@@ -3,9 +3,9 @@
 import hypothesis.strategies as st
 from hypothesis import given
 
-from affidavit.tools.cells import columns, cut_cells, wrap
+from affidavit.tools.cells import chopped, columns, cut_cells, wrap
 
-LINES = st.text(st.sampled_from("ab 世界é\u0301🎉-  "), max_size=60)
+LINES = st.text(st.sampled_from("ab 世界é\u0301🎉-  \u0915\u0903\ufe0f\u2764"), max_size=60)
 
 
 @given(LINES, st.integers(4, 30))
@@ -31,3 +31,18 @@ def test_a_cut_line_fits_and_begins_the_text(text: str, width: int) -> None:
     kept = cut_cells(text, width)
     assert text.startswith(kept)
     assert columns(kept) <= max(width, 0)
+
+
+def test_what_terminals_disagree_about_counts_as_the_most_that_it_may_take() -> None:
+    """A vowel sign is drawn in a column of its own by some, and a heart with a selector in two: neither leaves its line."""
+    assert columns("\u0915\u0903" * 20) == 40
+    assert columns("\u2764\ufe0f") == 2
+    assert columns("e\u0301") == 1
+
+
+@given(LINES, st.integers(2, 30))
+def test_chopping_loses_nothing(text: str, width: int) -> None:
+    """Every character stands in a line, in order, and each line fits."""
+    lines = chopped(text, width)
+    assert "".join(lines) == text
+    assert all(columns(line) <= width for line in lines)

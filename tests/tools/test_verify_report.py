@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from affidavit.crypto import encode_consistency_proof, encode_event_proof, encode_record
+from affidavit.tools._verify_report import plain
 from tests.crypto.samples import KEY, KID, checkpoint, event, sealed, steps, tree
 from tests.tools.test_verify import (
     ARTIFACTS,
@@ -136,3 +137,11 @@ def test_the_depth_of_an_event_can_be_raised(command: Command, kind: str) -> Non
     for number in ("63", "10001", "-1", "many"):
         assert command.run("--max-depth", number, "x") == 2
         assert "a number from 64 to 10000" in command.err
+
+
+def test_marks_that_are_piled_up_are_spelled_out() -> None:
+    """A few marks on a letter belong to a script; a thousand would cover the lines above, and are no longer drawn."""
+    assert plain("e\u0301\u0302") == "e\u0301\u0302"
+    piled = plain("e" + "\u0301" * 1_000)
+    assert piled.startswith("e" + "\u0301" * 8 + "\\u0301")
+    assert piled.count("\u0301") == 8

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from rich.cells import chop_cells
 from rich.segment import Segment
 from rich.style import Style
 
 from affidavit.tools._verify_report import plain
-from affidavit.tools.cells import columns, cut_cells, wrap
+from affidavit.tools.cells import chopped, columns, cut_cells, wrap
+from affidavit.tools.lookalikes import spelled_out
 from affidavit.tools.terminal import Tone
 
 Line: TypeAlias = tuple[Segment, ...]
@@ -52,7 +52,7 @@ def of_tone(tone: Tone) -> tuple[Style, str]:
 
 def clean(text: str) -> str:
     """Return one line of text that is safe to paint."""
-    return text if text.isprintable() else plain(text.expandtabs(_TAB))
+    return text if text.isascii() and text.isprintable() else plain(text.expandtabs(_TAB))
 
 
 def piece(text: str, style: Style = PLAIN) -> Segment:
@@ -92,11 +92,11 @@ def wrapped(text: str, width: int, style: Style = PLAIN) -> Iterator[Line]:
 
 @lru_cache(maxsize=16)
 def exact(text: str, width: int, style: Style = PLAIN) -> tuple[Line, ...]:
-    """Return the lines of a text of which nothing is left out, no blank either; what is not printable is spelled out.
+    """Return the lines of a text of which nothing is left out, no blank either; what cannot be seen is spelled out.
 
     Kept for a while, since such a text may be long and stands on the screen from one frame to the next.
     """
-    return tuple((Segment(part, style),) for part in chop_cells(plain(text), max(width, 2)) or [""])
+    return tuple((Segment(part, style),) for part in chopped(spelled_out(text), max(width, 2)))
 
 
 def hung(lines: Iterable[Line], first: Segment, indent: int) -> Iterator[Line]:
@@ -116,7 +116,15 @@ def fit(pieces: Line, width: int, style: Style = PLAIN) -> Line:
     room = width - width_of(pieces)
     if room >= 0:
         return (*pieces, Segment(" " * room, style)) if room else pieces
-    return tuple(Segment.adjust_line_length(list(pieces), width, style=style))
+    cut: list[Segment] = []
+    room = width
+    for each in pieces:
+        kept = cut_cells(each.text, room)
+        cut.append(Segment(kept, each.style))
+        room -= taken(kept)
+        if kept != each.text:
+            break
+    return (*cut, Segment(" " * room, style)) if room else tuple(cut)
 
 
 def block(lines: Iterable[Line], width: int, height: int) -> list[Line]:

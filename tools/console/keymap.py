@@ -1,7 +1,7 @@
 """What each key does: a pure step from one state of the view to the next, and what is wanted of the run.
 
-The rule: nothing happens to a run by one key alone. Approving shows the exact arguments and wants `y`; refusing wants a line and
-Enter; stopping wants the key twice. Pasted text types, and decides nothing.
+The rule: nothing happens to a run by one key alone. Approving wants `y` once the exact arguments have been shown to their end;
+refusing wants a line and Enter; stopping wants the key twice. Pasted text types, and decides nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from affidavit.tools.console.keys import Key, Name
-from affidavit.tools.console.ui import FAR, Mode, Typed, Ui
+from affidavit.tools.console.ui import FAR, Mode, Read, Typed, Ui
 from affidavit.tools.console.view import View
 
 MAX_LINE: Final = 2000
@@ -89,7 +89,7 @@ def settled(ui: Ui, view: View) -> Ui:
     if ui.asked is None or ui.asked in view.waiting.pending:
         return ui
     told = f"call {ui.asked.call} waits no longer"
-    return replace(ui, mode=Mode.LOOK, asked=None, page=0, typed=Typed(), notice=told)
+    return replace(_over(ui), notice=told)
 
 
 def _is(key: Key, letter: str) -> bool:
@@ -130,11 +130,11 @@ def _ask(ui: Ui, view: View, mode: Mode) -> Ui:
         )
     if mode is Mode.APPROVE and asked.arguments is None:
         return replace(ui, notice="its arguments are not those on the record: it can only be refused")
-    return replace(ui, mode=mode, asked=asked, page=0, typed=Typed())
+    return replace(_over(ui), mode=mode, asked=asked)
 
 
 def _over(ui: Ui) -> Ui:
-    return replace(ui, mode=Mode.LOOK, asked=None, page=0, typed=Typed())
+    return replace(ui, mode=Mode.LOOK, asked=None, page=0, read=Read(), typed=Typed())
 
 
 def _turned(ui: Ui, key: Key) -> Ui | None:
@@ -154,6 +154,9 @@ def _approving(ui: Ui, key: Key) -> tuple[Ui, Intent]:
         return turned, None
     asked = ui.asked
     if asked is not None and _is(key, "y"):
+        if not ui.read.is_whole:
+            # The bottom line says how the rest is shown.
+            return ui, None
         return _over(ui), Decide(asked.call, approved=True, args=asked.args)
     return replace(_over(ui), notice="not approved; it goes on waiting"), None
 

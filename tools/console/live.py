@@ -157,20 +157,29 @@ class LiveView:
         """Paint a frame, and return how many seconds it took to make."""
         async with self._painting:
             began = time.perf_counter()
-            data, shown = self._frame(), self._ui
+            data, shown = self._frame()
             cost = time.perf_counter() - began
             try:
                 await self._terminal.write(data)
-                self._seen = shown
+                self._has_shown(shown)
             except OSError:
                 # The terminal is gone; whoever drives the run is told of that by a signal.
                 self._left = True
             return cost
 
-    def _frame(self) -> bytes:
+    def _has_shown(self, shown: Ui) -> None:
+        """Take note that a person sees a state, and with it how much of what they are asked about."""
+        self._seen = shown
+        if self._ui.asked is not None and self._ui.asked == shown.asked:
+            self._ui = replace(self._ui, read=shown.read)
+
+    def _frame(self) -> tuple[bytes, Ui]:
+        """Return what paints a frame, and the state once that has been shown."""
         self._ui = settled(self._ui, self.view)
         width, height = self._terminal.size
-        return self._painter.paint(self._layout.frame(self.view, self._ui, width, height), width, height)
+        shown = self._layout.having_read(self.view, self._ui, width, height)
+        self._ui = replace(self._ui, page=shown.page)
+        return self._painter.paint(self._layout.frame(self.view, shown, width, height), width, height), shown
 
     async def _resized(self) -> None:
         with trio.open_signal_receiver(signal.SIGWINCH, signal.SIGCONT) as signals:
@@ -198,8 +207,11 @@ class LiveView:
         for key in keys:
             # Against what the run waits for now, and not against what it waited for when the last frame was painted.
             self._ui = settled(self._ui, self.view)
-            if self._ui.mode is Mode.APPROVE and self._seen.asked != self._ui.asked:
-                # Typed, or pasted on a terminal that does not tell, before the arguments were to be seen.
+            if self._ui.mode is Mode.APPROVE and (self._seen.asked, self._seen.page) != (
+                self._ui.asked,
+                self._ui.page,
+            ):
+                # Typed, or pasted on a terminal that does not tell, before this page of the arguments was to be seen.
                 continue
             self._ui, intent = press(self._ui, key, self.view)
             self._carry_out(intent)

@@ -6,7 +6,7 @@ from typing import Final, final
 
 from rich.color import ColorSystem
 
-from affidavit.tools.console.ink import Line
+from affidavit.tools.console.ink import Line, taken
 from affidavit.tools.console.screen import Frame
 
 _BEGIN: Final = "\x1b[?2026h"
@@ -41,7 +41,15 @@ class FramePainter:
 
 
 def _painted(line: Line) -> str:
-    return "".join(
-        piece.style.render(piece.text, color_system=ColorSystem.STANDARD) if piece.style else piece.text
-        for piece in line
-    )
+    """Return a line as text with its styles. A piece behind text that may be drawn narrower is put in its column."""
+    parts: list[str] = []
+    column, is_sure = 1, True
+    for piece in line:
+        if not is_sure:
+            parts.append(f"\x1b[{column}G")
+        parts.append(
+            piece.style.render(piece.text, color_system=ColorSystem.STANDARD) if piece.style else piece.text
+        )
+        column += taken(piece.text)
+        is_sure = piece.text.isascii()
+    return "".join(parts)

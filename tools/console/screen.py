@@ -36,6 +36,7 @@ class Screen:
     def frame(self, view: View, ui: Ui, width: int, height: int) -> Frame:
         """Return a frame of exactly so many lines of exactly so many columns."""
         width, height = max(width, 1), max(height, 1)
+        ui = self.having_read(view, ui, width, height)
         top = [status_region.title(view, width)]
         bottom = [
             *status_region.status_lines(view, width, 3 if height >= _LOW else 1),
@@ -48,10 +49,21 @@ class Screen:
             return tuple((self._body(view, ui, width, 1) + bottom)[:height])
         return (*top, *self._body(view, ui, width, room), *bottom)
 
+    def having_read(self, view: View, ui: Ui, width: int, height: int) -> Ui:
+        """Return the state after a frame of a size has been shown: with how much was read of what is being decided about."""
+        if ui.mode not in _ASKS:
+            return ui
+        width, height = max(width, 1), max(height, 1)
+        return prompt_region.having_read(ui, width, self._room(view, width, height))
+
+    def _room(self, view: View, width: int, height: int) -> int:
+        """Return the lines between the title and the status."""
+        bottom = 1 + len(status_region.status_lines(view, width, 3 if height >= _LOW else 1))
+        return max(height - 1 - bottom, 1)
+
     def transcript_size(self, view: View, ui: Ui, width: int, height: int) -> tuple[int, int]:
         """Return the columns and lines that the transcript has in a frame of a size."""
-        bottom = 1 + len(status_region.status_lines(view, width, 3 if height >= _LOW else 1))
-        room = max(height - 1 - bottom, 1)
+        room = self._room(view, width, height)
         if width >= _WIDE and _has_panels(view, ui):
             return width - _SIDE - 2, room
         return width, max(room - sum(_panel_heights(view, ui, width, room)), 1)

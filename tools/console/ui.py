@@ -39,6 +39,21 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """How much of what is being decided about has been on the screen.
+
+    Attributes:
+        width: The columns it was laid out for.
+        lines: How many of its lines have been shown, from the first one without a gap.
+        is_whole: Whether all of it has been shown.
+    """
+
+    width: int = 0
+    lines: int = 0
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Anchor:
     """Where the transcript ends on the screen while it is scrolled back.
 
@@ -62,7 +77,8 @@ class Ui:
         tools: Whether tool calls are unfolded.
         anchor: Where the transcript is held; None for its end.
         asked: What is being decided about.
-        page: How far the arguments that are being decided about are scrolled.
+        page: How far what is being decided about is scrolled.
+        read: How much of it has been shown; nobody approves what was not.
         typed: The line that is being typed.
         notice: The last thing a person was told.
         can_decide: Whether this process may decide about calls.
@@ -76,6 +92,7 @@ class Ui:
     anchor: Anchor | None = None
     asked: Pending | None = None
     page: int = 0
+    read: Read = Read()
     typed: Typed = Typed()
     notice: str = ""
     can_decide: bool = False

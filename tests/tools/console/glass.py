@@ -6,7 +6,7 @@ Whatever the view must never send makes it fail.
 import codecs
 import re
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 _TOKEN = re.compile(r"\x1b\[([?]?)([0-9;]*)([A-Za-z])|\x18|([^\x1b\x18]+)", re.DOTALL)
 _KNOWN = {"?1049h", "?1049l", "?25h", "?25l", "?7h", "?7l", "?2004h", "?2004l", "?2026h", "?2026l"}
@@ -71,6 +71,10 @@ class Glass:
             row, column = numbers.split(";")
             assert column == "1"
             self._row = int(row)
+        elif letter == "G":
+            # Where text was drawn narrower or wider than it was measured, what follows stands in its column all the same.
+            row = self.rows.get(self._row, "")
+            self.rows[self._row] = set_cell_size(row, int(numbers) - 1)
         elif letter == "K":
             self.rows[self._row] = ""
         elif letter == "J":

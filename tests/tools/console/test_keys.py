@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from affidavit.tools.console.keymap import MAX_LINE, Decide, Intent, Scroll, Stop, press, settled, typed
 from affidavit.tools.console.keys import MAX_PASTE, Key, KeyReader, Name
-from affidavit.tools.console.ui import Mode, Typed, Ui
+from affidavit.tools.console.ui import Mode, Read, Typed, Ui
 from affidavit.tools.console.view import View
 from tests.tools.console.streams import ARGS, RUN, finished, view_of, waiting
 
@@ -83,6 +83,8 @@ def test_approving_takes_two_keys_and_names_the_arguments_that_were_shown() -> N
     asked, nothing = pressed(letters("a"))
     assert (asked.mode, nothing) == (Mode.APPROVE, [])
     assert asked.asked == WAITING.waiting.pending[0]
+    assert pressed(letters("y"), asked) == (asked, [])  # nothing of it has been shown yet
+    asked = replace(asked, read=Read(80, 9, is_whole=True))
     after, (wanted,) = pressed(letters("y"), asked)
     assert (after.mode, wanted) == (Mode.LOOK, Decide(7, approved=True, args=ARGS))
     for key in [*letters("nqa"), Key(Name.ENTER), Key(Name.ESCAPE), Key(Name.PASTE, "y")]:

@@ -112,6 +112,53 @@ def test_arguments_longer_than_the_screen_can_be_turned_to_the_end() -> None:
     assert all(f"{number:04d}" in whole.replace("\n", "") for number in (0, 999, 1_999))
 
 
+def shown_to_the_end(ui: Ui, screen: Screen, view: View, size: tuple[int, int]) -> tuple[Ui, str]:
+    """The state once every page has been turned at a size, and all that was on the screen on the way."""
+    seen = ""
+    for page in range(10_000):
+        turned = screen.having_read(view, replace(ui, page=page), *size)
+        seen += text_of(screen.frame(view, turned, *size))
+        ui = replace(turned, page=page)
+        if turned.read.is_whole or turned.page < page:
+            break
+    return ui, seen
+
+
+@pytest.mark.parametrize("size", [(16, 3), (40, 10), (20, 4), (80, 24), (200, 60)])
+def test_what_is_approved_was_on_the_screen_whole(size: tuple[int, int]) -> None:
+    """At any size it counts as read only after each page, in order: a page that is jumped over leaves it unread."""
+    view = view_of(waiting())
+    (pending,) = view.waiting.pending
+    ui = Ui(mode=Mode.APPROVE, asked=replace(pending, arguments="".join(f"<{n:05d}>" for n in range(2_000))))
+    screen = Screen()
+    first = screen.having_read(view, ui, *size)
+    assert not first.read.is_whole
+    assert not screen.having_read(view, replace(first, page=9_999), *size).read.is_whole
+    read, seen = shown_to_the_end(ui, screen, view, size)
+    assert read.read.is_whole
+    letters = "".join(line.removeprefix("  ") for line in seen.splitlines() if line.startswith("  "))
+    assert all(f"<{n:05d}>" in letters for n in range(2_000))
+
+
+@pytest.mark.parametrize("size", [(15, 40), (1, 1)])
+def test_what_is_cut_at_the_edge_counts_as_read_by_nobody(size: tuple[int, int]) -> None:
+    """On a screen too narrow for its lines nothing can be approved."""
+    view = view_of(waiting())
+    (pending,) = view.waiting.pending
+    ui, _ = shown_to_the_end(Ui(mode=Mode.APPROVE, asked=pending), Screen(), view, size)
+    assert not ui.read.is_whole
+
+
+def test_look_alikes_are_pointed_out_where_it_is_decided() -> None:
+    """Beneath the arguments stands what in them may be taken for something else, as `approve` says it."""
+    view = view_of(waiting())
+    (pending,) = view.waiting.pending
+    ui = Ui(mode=Mode.APPROVE, asked=replace(pending, arguments='{"to": "\u0430dmin\u3164\ufe0f"}'))
+    shown = text_of(Screen().frame(view, ui, 120, 40))
+    assert "CYRILLIC SMALL LETTER A" in shown
+    assert "dmin\\u3164\\ufe0f" in shown
+
+
 def test_scrolled_back_the_screen_stands_still() -> None:
     """While a person reads what came before, new events move nothing; back at the end it follows again."""
     screen, ui, events = Screen(), Ui(), numbered(finished())
