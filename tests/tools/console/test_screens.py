@@ -129,7 +129,7 @@ def test_what_is_approved_was_on_the_screen_whole(size: tuple[int, int]) -> None
     """At any size it counts as read only after each page, in order: a page that is jumped over leaves it unread."""
     view = view_of(waiting())
     (pending,) = view.waiting.pending
-    ui = Ui(mode=Mode.APPROVE, asked=replace(pending, arguments="".join(f"<{n:05d}>" for n in range(2_000))))
+    ui = Ui(mode=Mode.APPROVE, asked=replace(pending, arguments="".join(f"<{n:05d}>" for n in range(4_000))))
     screen = Screen()
     first = screen.having_read(view, ui, *size)
     assert not first.read.is_whole
@@ -137,7 +137,7 @@ def test_what_is_approved_was_on_the_screen_whole(size: tuple[int, int]) -> None
     read, seen = shown_to_the_end(ui, screen, view, size)
     assert read.read.is_whole
     letters = "".join(line.removeprefix("  ") for line in seen.splitlines() if line.startswith("  "))
-    assert all(f"<{n:05d}>" in letters for n in range(2_000))
+    assert all(f"<{n:05d}>" in letters for n in range(4_000))
 
 
 @pytest.mark.parametrize("size", [(15, 40), (1, 1)])
