@@ -245,8 +245,9 @@ def _ended_lines(setting: Setting, events: Sequence[Event]) -> Iterator[str]:
 
 
 def _stopped_lines(setting: Setting, events: Sequence[Event]) -> Iterator[str]:
-    """Go through the lines on a run that has been stopped here; none for one of which nothing is recorded."""
+    """Go through the lines on a run that has been stopped here."""
     if not events:
+        yield "nothing was recorded of it yet, so there is nothing to go on with"
         return
     status, waits = project(events), Waits(events).standing()
     yield from (f"run {setting.run_id}", *status_lines(status, waits))

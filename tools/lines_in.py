@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import termios
+from contextlib import suppress
 from typing import Final, final
 
 import trio
@@ -12,6 +14,8 @@ from affidavit.tools.errors import UsageError
 
 _STDIN: Final = 0
 _CHUNK: Final = 64 * 1024
+# What is pasted comes all at once; nobody types the next line as fast.
+_PASTE_SECONDS: Final = 0.03
 MAX_LINE: Final = 256 * 1024
 
 
@@ -43,6 +47,22 @@ class LinesIn:
         line = bytes(self._held if end < 0 else self._held[:end])
         del self._held[: len(line) + 1]
         return line.decode("utf-8", "replace").removesuffix("\r")
+
+    async def has_more(self) -> bool:
+        """Tell whether more is at hand just now, as the rest of what a person has pasted into a terminal."""
+        if self._ended or b"\n" in self._held:
+            return b"\n" in self._held
+        with trio.move_on_after(_PASTE_SECONDS):
+            await trio.lowlevel.wait_readable(_STDIN)
+            return True
+        return False
+
+    def forget_typed(self) -> None:
+        """Drop what was typed into a terminal and not asked for, so that nobody takes it for keys."""
+        if self.is_terminal:
+            self._held.clear()
+            with suppress(termios.error):
+                termios.tcflush(_STDIN, termios.TCIFLUSH)
 
     async def _more(self) -> None:
         try:

@@ -65,7 +65,7 @@ async def chat(  # noqa: PLR0913  # each is an option of its own
     """Talk with an agent, turn by turn, in one run whose record grows and is sealed.
 
     Each line that you write is said in your name; a line that ends in a backslash
-    goes on in the next. Standard input may be a file or a pipe. /exit, or its end,
+    goes on in the next, and so do lines that are pasted. Standard input may be a file or a pipe. /exit, or its end,
     ends the chat; the conversation can be gone on with at any time.
 
     Exit codes: that of the last turn: 0 converged, 1 stalled or cancelled, 4
@@ -119,7 +119,7 @@ class _Talk:
             if line is None or (not parts and line.strip() in _LEAVING):
                 return _joined(parts)
             parts.append(line.removesuffix("\\"))
-            if not line.endswith("\\"):
+            if not line.endswith("\\") and not (self.lines.is_terminal and await self.lines.has_more()):
                 if said := _joined(parts):
                     return said
                 parts.clear()
@@ -201,6 +201,7 @@ async def _converse(
     async with open_engine(setting, toolbox) as engine:
         while True:
             if start is not None:
+                talk.lines.forget_typed()
                 code = await engine.drive(setting, start, is_brief=True)
                 if code in _STOPPED:
                     return code

@@ -145,6 +145,32 @@ def test_json_is_events_alone(cli: Cli, model: str) -> None:
     assert "affidavit export" in done.err
 
 
+def test_a_paste_of_several_lines_is_one_message(cli: Cli, model: str) -> None:
+    """On a terminal they come together and are said together; none of them is taken for a key of the view."""
+    owner, terminal = pty.openpty()
+    with subprocess.Popen(
+        [COMMAND, "chat", "--model", model, "--plain"],
+        cwd=cli.home,
+        env=cli.environment(),
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as chat:
+        os.close(terminal)
+        assert chat.stdout is not None
+        assert chat.stdout.read(5) == "you> "
+        os.write(owner, b"Two and two?\nq\nq\nin words\n")
+        for line in chat.stdout:
+            if "verified, sealed 9/9)" in line:
+                break
+        os.write(owner, b"/exit\n")
+        chat.communicate(timeout=SECONDS)
+    os.close(owner)
+    assert chat.returncode == 0
+    assert said(cli) == ["Two and two?\nq\nq\nin words", "Four."]
+
+
 def test_e4_ctrl_c_at_the_prompt_leaves_and_says_how_to_go_on(cli: Cli, model: str) -> None:
     """E4: on a terminal, between two turns: exit 130 at once, the record sealed, the line that goes on with it."""
     owner, terminal = pty.openpty()
