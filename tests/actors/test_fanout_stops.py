@@ -125,6 +125,46 @@ async def test_g6_a_cancelled_run_closes_its_children_below_first_and_every_open
     assert stalled.principal == "ada"
 
 
+async def test_a_hundred_children_are_cancelled_in_the_middle_and_leave_nothing_open() -> None:
+    """Half of them at a tool and half at the model: no task is left, every call is answered, every child has folded back."""
+    names = tuple(f"part {number}" for number in range(100))
+    busy, all_busy = 0, trio.Event()
+
+    async def wait_for_ever() -> None:
+        nonlocal busy
+        busy += 1
+        if busy == len(names):
+            all_busy.set()
+        await trio.sleep_forever()
+
+    async def before(objective: str, position: int) -> None:
+        await trio.lowlevel.checkpoint()
+        if objective in names[::2]:
+            await wait_for_ever()
+
+    async def note(arguments: object) -> str:
+        await wait_for_ever()
+        return "never"
+
+    parts = {ROOT: (spawns(*names), DONE), **{name: (calls("note"), DONE) for name in names[1::2]}}
+    log = MemoryLog()
+    config = fanout_config(parts, FakeTool("note", note), before=before, max_children=100)
+    tasks = trio.lowlevel.current_statistics().tasks_living
+    async with session_and_runtime(log, config) as (session, runtime):
+        await session.submit(runtime, GOAL)
+        await all_busy.wait()
+        await session.cancel(principal="ada", reason="enough")
+        with pytest.raises(RunCancelled):
+            await session.wait()
+        await session.seal()
+    await trio.testing.wait_all_tasks_blocked()
+    assert trio.lowlevel.current_statistics().tasks_living == tasks
+    run = await ended(log, "", "")
+    assert {child.state for child in project(run.events).fanout} == {FanoutState.FAILED}
+    assert (run.conversation.pending, run.conversation.book.open_actions) == ({}, {})
+    assert all(child.pending == {} for child in run.conversation.goals.values())
+
+
 async def test_one_child_alone_is_cancelled_and_the_run_goes_on() -> None:
     """A child that is ended, with those below it, folds back as cancelled; its sibling and its parent are not disturbed."""
     held = Held("below")
