@@ -69,6 +69,11 @@ async def test_a_signed_decision_that_holds_a_secret_of_the_run_is_not_taken(
     await verified(log)
 
 
+def turned(data: bytes) -> bytes:
+    """The same with its last bit turned, whatever it was."""
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
 FORGED: dict[str, Callable[[Approval, Decision], bytes]] = {
     "the key of another": lambda asked, decision: statement(asked, decision, EVE),
     "another run": lambda asked, decision: statement(asked, decision, run_id="run-2"),
@@ -79,7 +84,7 @@ FORGED: dict[str, Callable[[Approval, Decision], bytes]] = {
     "the opposite": lambda asked, decision: statement(asked, replace(decision, approved=False)),
     "another reason": lambda asked, decision: statement(asked, replace(decision, reason="")),
     "another person": lambda asked, decision: statement(asked, replace(decision, principal="bob")),
-    "a bit turned": lambda asked, decision: statement(asked, decision)[:-1] + b"\0",
+    "a bit turned": lambda asked, decision: turned(statement(asked, decision)),
     "no statement at all": lambda asked, decision: b"\xf6",
 }
 

@@ -65,8 +65,9 @@ async def chat(  # noqa: PLR0913  # each is an option of its own
     """Talk with an agent, turn by turn, in one run whose record grows and is sealed.
 
     Each line that you write is said in your name; a line that ends in a backslash
-    goes on in the next, and so do lines that are pasted. Standard input may be a file or a pipe. /exit, or its end,
-    ends the chat; the conversation can be gone on with at any time.
+    goes on in the next, and so do lines that are pasted. Standard input may be a
+    file or a pipe. /exit, or its end, ends the chat; the conversation can be gone
+    on with at any time.
 
     Exit codes: that of the last turn: 0 converged, 1 stalled or cancelled, 4
     parked until a person has approved a call; 2 misuse or environment, 130

@@ -209,7 +209,7 @@ def test_a_goal_that_is_none_is_said_in_one_sentence(cli: Cli, work: tuple[objec
     none = cli("cancel", "mine", "--goal", "9")
     assert (none.code, none.err) == (
         2,
-        "affidavit: run mine has handed work to no goal '9'; there are mine.2\n",
+        "affidavit: run mine has handed work to no goal '9'; there are mine.2; see `affidavit cancel --help`\n",
     )
     assert cli("cancel", "mine").code == 0
     ended = cli("cancel", "mine", "--goal", "2")

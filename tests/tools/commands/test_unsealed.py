@@ -51,7 +51,9 @@ def test_watch_waits_for_a_seal_and_then_says_that_there_is_none(
 def test_there_is_no_evidence_yet(store: Path, capfd: pytest.CaptureFixture[str], words: list[str]) -> None:
     """Export and proof are refused in one sentence."""
     assert app.main([*words, "--store", str(store)]) == 2
-    assert capfd.readouterr().err == "affidavit: run open was never sealed\n"
+    assert capfd.readouterr().err == (
+        "affidavit: run open was never sealed; `affidavit seal` signs what a run has recorded so far\n"
+    )
     assert list(store.glob("open*")) == []
 
 
