@@ -8,6 +8,7 @@ from typing import Final
 from affidavit.actors.fanout import FanoutChild
 from affidavit.tools._verify_report import plain
 from affidavit.tools.cells import columns, cut_cells
+from affidavit.tools.fanout_order import in_order
 from affidavit.tools.goals import goal_label
 
 _FOLD: Final = 160
@@ -22,31 +23,10 @@ def fanout_lines(children: Sequence[FanoutChild], width: int | None = None) -> I
         children: In the order in which they were spawned.
         width: The most columns of a line; None for where lines are not cut to a screen.
     """
-    for depth, child in _in_order(children):
+    for child, depth, _ in in_order(children):
         line = f"{_STEP * min(depth, _DEEPEST)}- {plain(goal_label(child.id))}: {_words(child)}"
         text = plain(" ".join(child.objective.split()))
         yield _cut(f"{line}: {text}" if text else line, width or _FOLD)
-
-
-def _in_order(children: Sequence[FanoutChild]) -> Iterator[tuple[int, FanoutChild]]:
-    """Go through the children depth first; one whose parent is nobody's child hangs from the root."""
-    under: dict[str, list[FanoutChild]] = {}
-    known = {child.id for child in children}
-    for child in children:
-        under.setdefault(child.parent if child.parent in known else "", []).append(child)
-    left = dict.fromkeys(known)
-    pending = [(0, child) for child in reversed(under.get("", []))]
-    # A circle hangs from nothing: whatever was not reached from the root is taken up after it.
-    rest = iter(children)
-    while left:
-        if not pending:
-            pending.append((0, next(child for child in rest if child.id in left)))
-        depth, child = pending.pop()
-        if child.id not in left:
-            continue
-        del left[child.id]
-        yield depth, child
-        pending.extend((depth + 1, each) for each in reversed(under.get(child.id, [])))
 
 
 def _words(child: FanoutChild) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from affidavit.actors.fanout import FanoutChild, FanoutState
 from affidavit.actors.projection import RecordState
@@ -22,6 +22,7 @@ from affidavit.tools.console.ink import (
     shortened,
     width_of,
 )
+from affidavit.tools.fanout_order import in_order
 
 _MARKS = {
     FanoutState.RUNNING: (RUNNING_MARK, WAITS),
@@ -34,35 +35,12 @@ _DEEPEST = 8
 
 def fanout_lines(children: Sequence[FanoutChild], width: int, height: int) -> list[Line]:
     """Return the tree, exactly so large; where it is larger, its beginning and how much is left out."""
-    lines = [_child(child, depth, last, width) for child, depth, last in _walk(children)]
+    lines = [_child(child, depth, last, width) for child, depth, last in in_order(children)]
     if len(lines) > height:
         running = sum(child.state is FanoutState.RUNNING for child in children)
         left = len(lines) - height + 1
         lines = [*lines[: height - 1], line(f"… {left} more; {running} of {len(children)} running", WAITS)]
     return block(lines, width, height)
-
-
-def _walk(children: Sequence[FanoutChild]) -> Iterator[tuple[FanoutChild, int, bool]]:
-    """Go through the children, each after its parent, with its depth and whether it is its parent's last one."""
-    known = {child.id for child in children}
-    below: dict[str, list[FanoutChild]] = {}
-    for child in children:
-        below.setdefault(child.parent if child.parent in known else "", []).append(child)
-    left = dict.fromkeys(child.id for child in children)
-    roots = below.get("", [])
-    stack = [(child, 0, number == 0) for number, child in enumerate(reversed(roots))]
-    while stack or left:
-        if not stack:
-            # A record made elsewhere may hold a ring of parents, which no root leads to.
-            first = next(iter(left))
-            stack.append((next(child for child in children if child.id == first), 0, True))
-        child, depth, last = stack.pop()
-        if child.id not in left:
-            continue
-        del left[child.id]
-        yield child, depth, last
-        deeper = reversed(below.get(child.id, []))
-        stack.extend((each, depth + 1, number == 0) for number, each in enumerate(deeper))
 
 
 def _child(child: FanoutChild, depth: int, last: bool, width: int) -> Line:  # noqa: FBT001  # a place in the tree
