@@ -15,8 +15,9 @@ from affidavit.actors.faults import words_of
 from affidavit.actors.goal import GoalStatus, Phase
 from affidavit.actors.mission import Mission
 from affidavit.actors.nurseries import open_owned_nursery
+from affidavit.actors.recovery import CANCELLED_ABOVE
 
-_ENDED_ABOVE = Stop("", "the goal that it worked for ended before it")
+_ENDED_ABOVE = Stop("", CANCELLED_ABOVE.message)
 
 
 def _told_nobody(status: GoalStatus) -> None:

@@ -23,8 +23,8 @@ from affidavit.actors.goal import GoalSpec
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_reply import fit_marked
+from affidavit.actors.mission_results import answer_events
 from affidavit.actors.policy.model import Delegation
-from affidavit.actors.recovery import result_events
 from affidavit.actors.rules import trust_of
 from affidavit.actors.text import clean
 from affidavit.actors.toolbox.arguments import validate_arguments
@@ -159,19 +159,7 @@ class SpawnStep:
         )
 
     def _results(self, call: PendingCall, text: str) -> tuple[Event, ...]:
-        conversation = self._ledger.conversation
-        shown, marks = fit_marked(text, self._config.text_limit, self._config.secrets)
-        result = Event(
-            Kind.TOOL_RESULT,
-            goal=conversation.goal,
-            turn=call.turn,
-            tool=call.name,
-            tool_use_id=call.id,
-            result=shown,
-            is_error=True,
-            detail=marks,
-        )
-        return result_events(conversation, result)
+        return answer_events(self._config, self._ledger.conversation, call, text, is_error=True)
 
 
 def fanout_limits(config: MissionConfig) -> tuple[Decider, ...]:

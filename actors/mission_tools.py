@@ -17,11 +17,11 @@ from affidavit.actors.conversation import PendingCall
 from affidavit.actors.deciders.port import Action, Denial
 from affidavit.actors.dispatch import Dispatcher, Done, Permit
 from affidavit.actors.errors import ToolFailed
-from affidavit.actors.events import Event, FaultClass, Kind, Trust
+from affidavit.actors.events import Event, FaultClass, Trust
 from affidavit.actors.faults import stopping_part, words_of
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
-from affidavit.actors.mission_reply import fit_marked
+from affidavit.actors.mission_results import answer_events
 from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.netguard.scope import going_out_through
 from affidavit.actors.recovery import CANCELLED_TEXT, INTERRUPTED_TEXT, result_events, unanswered
@@ -134,18 +134,7 @@ class ToolStep:
         return Done(False, events=events, error_class=fault, error_code=code)
 
     def _results(self, call: PendingCall, text: str, *, is_error: bool) -> tuple[Event, ...]:
-        shown, marks = fit_marked(text, self._config.text_limit, self._config.secrets)
-        result = Event(
-            Kind.TOOL_RESULT,
-            goal=self._ledger.conversation.goal,
-            turn=call.turn,
-            tool=call.name,
-            tool_use_id=call.id,
-            result=shown,
-            is_error=is_error,
-            detail=marks,
-        )
-        return result_events(self._ledger.conversation, result)
+        return answer_events(self._config, self._ledger.conversation, call, text, is_error=is_error)
 
     def _refused(self, call: PendingCall, denial: Denial) -> tuple[Event, ...]:
         return self._results(call, f"refused: {denial.reason}", is_error=True)
