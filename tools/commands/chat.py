@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Final, final
 
-import trio
 from cyclopts import Parameter
 
 from affidavit.actors.asker import checked_words
@@ -15,12 +14,11 @@ from affidavit.actors.errors import ResumeRefused
 from affidavit.actors.host import Host, Run
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.toolbox.registry import Toolbox
-from affidavit.tools.agent_tools import agent_toolbox
 from affidavit.tools.asking import Principal, principal_of
+from affidavit.tools.beginning import begin_with
 from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
 from affidavit.tools.commands.run import run_id_of
-from affidavit.tools.commands.workspace_brief import system_prompt
-from affidavit.tools.console.choice import Plain, wants_view
+from affidavit.tools.console.choice import Plain
 from affidavit.tools.driving import Engine, Setting, Start, open_engine
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, UsageError, notice
 from affidavit.tools.handover import handover_lines
@@ -30,7 +28,7 @@ from affidavit.tools.options import AsJson, SecretFile, Store, Wait, Workspace
 from affidavit.tools.output import Output
 from affidavit.tools.picker import pick
 from affidavit.tools.place import Place, place_of
-from affidavit.tools.policies import PolicyFile, granted, policy_of, say_doubts, tools_named
+from affidavit.tools.policies import PolicyFile
 from affidavit.tools.recorded import AcceptChanges, Choices, Found, RecordedModel, find, setting_of
 
 _PROMPT: Final = "you> "
@@ -144,39 +142,16 @@ async def _begin(place: Place, choices: Choices, goal: GoalOptions, talk: _Talk)
     """Begin a conversation with what is said first."""
     if choices.model is None:
         raise UsageError("name a model with --model, such as --model local")
-    named = policy_of(choices.policy, choices.workspace)
-    toolbox = await agent_toolbox(
-        choices.workspace, tools_named(goal.granted, named), place, choices.secret_file
-    )
-    say_doubts(named, toolbox)
-    setting = Setting(
-        place,
-        run_id_of(None),
-        choices.model,
-        choices.workspace,
-        choices.as_json,
-        policy=named,
-        wait=choices.wait,
-        secret_file=choices.secret_file,
-        is_live=wants_view(plain=choices.plain, as_json=choices.as_json),
-    )
+    begun = await begin_with(place, run_id_of(None), choices.model, choices, goal)
     first = await talk.next()
     if first is None:
         notice("nothing was said, so nothing was begun")
         return CONVERGED
 
     async def start(host: Host, config: MissionConfig) -> Run:
-        prompt = partial(
-            system_prompt,
-            choices.workspace,
-            given=goal.system,
-            supports_tools=config.model.supports_tools,
-            granted=granted(goal.granted, named),
-        )
-        spec = goal.spec(first, await trio.to_thread.run_sync(prompt))
-        return await host.submit(spec, config, id=setting.run_id)
+        return await host.submit(await begun.spec(first, config), config, id=begun.setting.run_id)
 
-    return await _converse(setting, toolbox, talk, start, accept_changes=False)
+    return await _converse(begun.setting, begun.toolbox, talk, start, accept_changes=False)
 
 
 async def _go_on(found: Found, place: Place, choices: Choices, talk: _Talk, *, accept_changes: bool) -> int:

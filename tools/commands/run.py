@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
-import trio
 from cyclopts import Parameter
 
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.host import Host, Run
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.mission_config import MissionConfig
-from affidavit.actors.toolbox.registry import Toolbox
-from affidavit.tools.agent_tools import ANYWHERE, agent_toolbox
+from affidavit.tools.beginning import begin_with
 from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
-from affidavit.tools.commands.workspace_brief import system_prompt
-from affidavit.tools.console.choice import Plain, wants_view
-from affidavit.tools.driving import Setting, drive
+from affidavit.tools.console.choice import Plain
+from affidavit.tools.driving import drive
 from affidavit.tools.errors import UsageError
 from affidavit.tools.options import MODEL_VARIABLE, AsJson, SecretFile, Store, Wait, Workspace
 from affidavit.tools.place import place_of
-from affidavit.tools.policies import PolicyFile, granted, policy_of, say_doubts, tools_named
+from affidavit.tools.policies import PolicyFile
+from affidavit.tools.recorded import Choices
 
 
 async def run(  # noqa: PLR0913  # each is an option of its own
@@ -65,38 +61,24 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     """
     if not objective.strip():
         raise UsageError("the objective is empty; say what the agent is to do")
-    if set(goal.granted or ()) - ANYWHERE and workspace is None:
-        raise UsageError("--tools grants tools that only a workspace gives: name one with --workspace")
-    place, named = place_of(store), policy_of(policy, workspace)
-    toolbox = await agent_toolbox(workspace, tools_named(goal.granted, named), place, secret_file)
-    _check_granted(goal.granted or (), toolbox)
-    say_doubts(named, toolbox)
-    setting = Setting(
-        place,
-        run_id_of(id),
-        model,
-        workspace,
-        as_json,
-        policy=named,
-        wait=wait,
+    choices = Choices(
+        model=model,
+        workspace=workspace,
+        policy=policy,
         secret_file=secret_file,
-        is_live=wants_view(plain=plain, as_json=as_json),
+        wait=wait,
+        as_json=as_json,
+        plain=plain,
     )
+    begun = await begin_with(place_of(store), run_id_of(id), model, choices, goal)
+    run_id = begun.setting.run_id
 
     async def start(host: Host, config: MissionConfig) -> Run:
-        if await host.log.info(setting.run_id) is not None:
-            raise UsageError(f"there is a run {setting.run_id} already; `affidavit resume` goes on with it")
-        prompt = partial(
-            system_prompt,
-            workspace,
-            given=goal.system,
-            supports_tools=config.model.supports_tools,
-            granted=granted(goal.granted, named),
-        )
-        spec = goal.spec(objective, await trio.to_thread.run_sync(prompt))
-        return await host.submit(spec, config, id=setting.run_id)
+        if await host.log.info(run_id) is not None:
+            raise UsageError(f"there is a run {run_id} already; `affidavit resume` goes on with it")
+        return await host.submit(await begun.spec(objective, config), config, id=run_id)
 
-    return await drive(setting, toolbox, start)
+    return await drive(begun.setting, begun.toolbox, start)
 
 
 def run_id_of(wanted: str | None) -> str:
@@ -111,9 +93,3 @@ def run_id_of(wanted: str | None) -> str:
         return new_run_id(SystemClock().now_ns()) if wanted is None else check_run_id(wanted)
     except ValueError as error:
         raise UsageError(str(error)) from error
-
-
-def _check_granted(granted: Sequence[str], toolbox: Toolbox) -> None:
-    unknown = next((name for name in granted if name not in toolbox), None)
-    if unknown is not None:
-        raise UsageError(f"there is no tool {unknown!r}; the workspace gives {', '.join(toolbox)}")
