@@ -98,6 +98,11 @@ def test_nothing_said_begins_nothing(cli: Cli, model: str) -> None:
         (("chat",), "--model"),
         (("chat", "nobody"), "there is no store"),
         (("chat", "@last", "--pick"), "--pick"),
+        (("chat", "--model", "script:x", "--tools", "read_file"), "--workspace"),
+        (
+            ("chat", "--model", "script:x", "--tools", "http_fetch,nothing", "--workspace", "."),
+            "no tool 'nothing'",
+        ),
     ],
 )
 def test_misuse_is_one_sentence(cli: Cli, words: tuple[str, ...], sentence: str) -> None:
