@@ -51,6 +51,10 @@ class Ledger(Protocol):
         """Record and fold events as `record` does, or raise GuardLost if others have asked what was not seen to yet."""
         ...
 
+    def record_behind(self, *events: Event) -> bool:
+        """Fold events and have them recorded ahead of all that follows, without waiting; False if that cannot be done now."""
+        ...
+
     async def attend(self) -> None:
         """Have whatever others have asked of this run by now done first, and fold it."""
         ...
@@ -247,7 +251,9 @@ class Dispatcher:
                 raise
             raise stop from None  # noqa: ASYNC104  # the stop itself is raised again, apart from the crash
         used = _settled(action, done.used, begun)
-        await self._commit(ended(action, permit.call, done.error_class, done.error_code, used), *done.events)
+        end = (ended(action, permit.call, done.error_class, done.error_code, used), *done.events)
+        if not self._ledger.record_behind(*end):
+            await self._commit(*end)
         return done
 
     async def _admit(

@@ -22,6 +22,11 @@ class Gate:
         self._is_held = False
         self._waiting = trio.lowlevel.ParkingLot()
 
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody is inside."""
+        return self._is_held
+
     async def __aenter__(self) -> None:
         """Enter, at once if nobody is inside.
 

@@ -13,7 +13,7 @@ from typing import final
 from affidavit.actors.conversation import Conversation
 from affidavit.actors.deltas import Show
 from affidavit.actors.events import Event
-from affidavit.actors.reporter import AttentiveReporter, Reporter, ShowingReporter
+from affidavit.actors.reporter import AttentiveReporter, Reporter, ShowingReporter, UnhurriedReporter
 from affidavit.actors.run_book import RunBook
 
 
@@ -33,6 +33,7 @@ class MissionLedger:
         self._reporter = reporter
         # Asked once: to look a protocol up costs more than most of what is done with it.
         self._attentive = reporter if isinstance(reporter, AttentiveReporter) else None
+        self._unhurried = reporter if isinstance(reporter, UnhurriedReporter) else None
         self.show: Show | None = reporter.show if isinstance(reporter, ShowingReporter) else None
 
     def of(self, goal: str) -> MissionLedger:
@@ -75,6 +76,16 @@ class MissionLedger:
         recorded = await self._attentive.report_unless_asked(*self._named(events))
         self.hear(recorded)
         return recorded
+
+    def record_behind(self, *events: Event) -> bool:
+        """Fold events, and have them recorded ahead of all that follows without waiting for that.
+
+        Returns:
+            Whether that could be done; if not, nothing happened, and `record` will do.
+        """
+        recorded = self._unhurried.report_behind(*self._named(events)) if self._unhurried else None
+        self.hear(recorded or ())
+        return recorded is not None
 
     def _named(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         goal = self.conversation.goal

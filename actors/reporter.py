@@ -57,6 +57,25 @@ class AttentiveReporter(Protocol):
 
 
 @runtime_checkable
+class UnhurriedReporter(Protocol):
+    """What a reporter may offer beside: not to keep its caller waiting for the disk. A session's reporter does."""
+
+    def report_behind(self, *events: Event) -> tuple[Event, ...] | None:
+        """Have events recorded in one append as `report` does, and return at once.
+
+        They stand ahead of all that is reported from now on, and nothing that follows is durable before them: what is done only
+        after a later `report` has returned is done after these are durable. If they cannot be recorded, the session stops.
+
+        Returns:
+            The events as they will be recorded; None if they must be waited for: nothing has happened then, and `report` will do.
+
+        Raises:
+            LogError: As `report`; likewise RuntimeError.
+        """
+        ...
+
+
+@runtime_checkable
 class ShowingReporter(Protocol):
     """What a reporter may offer beside: to show an answer in the making. A session's reporter does."""
 

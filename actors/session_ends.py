@@ -160,6 +160,7 @@ class SessionEnds:
         if record.driven is not None and record.state.terminal is None:
             await self._stop(*record.driven)
             await self._close_begun()
+        await record.stream.settled()
         record.release(CLOSED)
         if record.failure is None and self._seals.is_possible and record.taken_up:
             await self._seals.seal_quietly()

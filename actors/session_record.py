@@ -106,6 +106,8 @@ class SessionRecord:
         events: tuple[Event, ...],
         check: Callable[[], None] = lambda: None,
         guard: Guard | None = None,
+        *,
+        joins: bool = False,
     ) -> tuple[Event, ...]:
         """Record events in one append.
 
@@ -113,6 +115,7 @@ class SessionRecord:
             events: In order.
             check: Called when it is their turn, knowing that nothing comes between; what it raises keeps them off the record.
             guard: What they are only right in the light of.
+            joins: Whether `check` may be called while what `record_behind` took is not durable yet.
 
         Raises:
             GuardLost: The guard's stream has grown; the session goes on.
@@ -127,7 +130,33 @@ class SessionRecord:
             check()
             return self.state.admit(self._as_asked_for(given))
 
-        return await self._append(events, prepare, guard)
+        # What ends the run is judged by all that stands ahead of it.
+        return await self._append(events, prepare, guard, joins and not any(map(is_end_of_run, events)))
+
+    def record_behind(
+        self, events: tuple[Event, ...], check: Callable[[], None]
+    ) -> tuple[Event, ...] | None:
+        """Have events recorded ahead of all that follows, without waiting until they are durable.
+
+        Args:
+            events: In order; only of kinds by which nothing is decided here.
+            check: What it raises keeps them off the record.
+
+        Returns:
+            The events as readers will see them; None if that cannot be done just now, and `record` will do.
+
+        Raises:
+            LogError: The session has stopped. If they cannot be made durable later, it stops then.
+            RunFinished: The terminal event stands.
+            RuntimeError: The run was not opened.
+        """
+
+        def prepare(given: tuple[Event, ...]) -> tuple[Event, ...]:
+            self._require_live()
+            check()
+            return self.state.admit(given)
+
+        return self.stream.append_behind(*events, prepare=prepare, failed=self.fail)
 
     def _as_asked_for(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         """Have a cancellation that the runtime itself reports say who asked for it."""
@@ -157,20 +186,22 @@ class SessionRecord:
             await self.end(phase_event(GoalStatus(Phase.STALLED, reason, 0, FaultClass.TERMINAL)))
 
     async def _append(
-        self, events: tuple[Event, ...], prepare: Prepare, guard: Guard | None = None
+        self,
+        events: tuple[Event, ...],
+        prepare: Prepare,
+        guard: Guard | None = None,
+        joins: bool = False,  # noqa: FBT001, FBT002
     ) -> tuple[Event, ...]:
         read: Conversation | None = None
 
         def prepare_if_going(given: tuple[Event, ...]) -> tuple[Event, ...]:
-            if not self.is_live:
-                # A later event without the one that failed, or without ownership of the run, would falsify the record.
-                raise LogClosed(f"the session of run {self.stream.id} has stopped: {self.stopped}")
+            self._require_live()
             return self._with_ends(prepare(given), read)
 
         try:
             while True:
                 try:
-                    return await self.stream.append(*events, prepare=prepare_if_going, guard=guard)
+                    return await self.stream.append(*events, prepare=prepare_if_going, guard=guard, joins=joins)
                 except _NotRead:
                     read = fold(await history(self._log, self.stream.id))
         except _TooLate:
@@ -178,6 +209,11 @@ class SessionRecord:
         except LogError as error:
             self.fail(error)
             raise
+
+    def _require_live(self) -> None:
+        if not self.is_live:
+            # A later event without the one that failed, or without ownership of the run, would falsify the record.
+            raise LogClosed(f"the session of run {self.stream.id} has stopped: {self.stopped}")
 
     def _with_ends(self, events: tuple[Event, ...], read: Conversation | None) -> tuple[Event, ...]:
         """Put ahead of the run's end what it still owes its transcript, whatever drives it may have left open.

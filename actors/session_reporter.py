@@ -19,6 +19,18 @@ _OWN_KINDS: Final = frozenset(
 # What stands between two goals names the one above, which is the run's id for its root; all else of the root names none.
 _EDGES: Final = frozenset({Kind.CHILD_SPAWNED, Kind.CHILD_COMPLETED})
 
+# Neither opens, ends nor hands on anything, so that nothing the session decides is another for them.
+_BEHIND: Final = frozenset(
+    {
+        Kind.ACTION_COMPLETED,
+        Kind.ASSISTANT,
+        Kind.TOOL_CALL,
+        Kind.TOOL_RESULT,
+        Kind.TURN_COMPLETED,
+        Kind.EGRESS_DECISION,
+    }
+)
+
 
 def _to_nobody(piece: LiveText) -> None:
     """Show a piece where nobody can watch."""
@@ -51,7 +63,19 @@ class SessionReporter:
         """
         record = self._record
         checked = _checked(events, record.stream.id)
-        return await record.record(checked, lambda: record.require_open(checked))
+        return await record.record(checked, lambda: record.require_open(checked), joins=True)
+
+    def report_behind(self, *events: Event) -> tuple[Event, ...] | None:
+        """Have events recorded ahead of all that follows, without waiting for that; see the port.
+
+        Raises:
+            ValueError: As `report`.
+        """
+        record = self._record
+        checked = _checked(events, record.stream.id)
+        if not _BEHIND.issuperset(event.kind for event in checked):
+            return None
+        return record.record_behind(checked, lambda: record.require_open(checked))
 
     async def report_unless_asked(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append, unless others have asked for something; see the port.
@@ -61,7 +85,7 @@ class SessionReporter:
         """
         record = self._record
         checked = _checked(events, record.stream.id)
-        return await record.record(checked, lambda: record.require_open(checked), guard=self._guard())
+        return await record.record(checked, lambda: record.require_open(checked), self._guard(), joins=True)
 
     async def attend(self) -> None:
         """Have what others have asked of the run by now done first; see the port."""

@@ -102,6 +102,7 @@ class SessionSeals:
             raise RuntimeError("this session was opened without a sealer")
         try:
             await self._close_open_calls()
+            await self._record.stream.settled()
             return await self._sealing.seal(principal=principal, causation_id=causation_id, anew=anew)
         except LogError as error:
             self._record.fail(error)

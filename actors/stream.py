@@ -3,6 +3,9 @@
 Order of one append: encode under the next seqs, make durable, advance the tip, tell observers and readers, wake the bus. Between
 the durable write and the last of these there is no await, so nothing can be cancelled half-way. A crash after the write leaves
 a longer log than any reader was told of, which the next reader finds; a crash before it leaves nothing.
+
+What is appended behind its writer's back takes its place, and is made durable, ahead of all that follows; its writer goes on
+meanwhile. Nobody is told of it before it is durable.
 """
 
 from __future__ import annotations
@@ -15,12 +18,13 @@ from typing import final
 
 import trio
 
+from affidavit.actors.behind import Behind
 from affidavit.actors.buses.port import Bus, events_subject
 from affidavit.actors.clock import Clock
-from affidavit.actors.errors import GuardLost, WriterFenced
+from affidavit.actors.errors import GuardLost, LogError, WriterFenced
 from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.gate import Gate
-from affidavit.actors.logs.port import Entry, Guard, Log
+from affidavit.actors.logs.port import Entry, Guard, Log, SubmittingLog
 from affidavit.actors.readers import Readers
 from affidavit.actors.recorded import record
 from affidavit.actors.subscription import Subscription
@@ -72,6 +76,11 @@ class Stream:
         self._id = stream_id
         self._clock = clock
         self._tip = tip
+        # The seq given out last; ahead of the tip by what is under way without anybody waiting for it.
+        self._given = tip
+        self._behind = Behind()
+        # Asked once: to look a protocol up costs more than most of what is done with it.
+        self._submitting = log if isinstance(log, SubmittingLog) else None
         self._turnstile = Gate()
         self._observers: list[Callable[[Committed], None]] = []
         self._scrub: Scrub | None = None
@@ -101,7 +110,11 @@ class Stream:
         return self._scrub(event) if self._scrub else event
 
     async def append(
-        self, *events: Event, prepare: Prepare | None = None, guard: Guard | None = None
+        self,
+        *events: Event,
+        prepare: Prepare | None = None,
+        guard: Guard | None = None,
+        joins: bool = False,
     ) -> tuple[Event, ...]:
         """Record events in one append, all or none.
 
@@ -110,6 +123,7 @@ class Stream:
             prepare: Called with the events when it is this append's turn, to add to them or refuse by raising, knowing that no
                 other append comes between.
             guard: What the events are only right in the light of.
+            joins: Whether `prepare` may be called while what `append_behind` took is not durable, and so not told, yet.
 
         Returns:
             The events as readers will see them; empty if `prepare` left none.
@@ -117,11 +131,14 @@ class Stream:
         Raises:
             WriterFenced: Another writer has the stream. Nothing was written.
             GuardLost: The guard's stream has grown. Nothing was written, and the stream goes on.
-            LogError: As the log's `append`.
+            LogError: As the log's `append`; or what `append_behind` took was lost, and nothing follows that.
 
         Cancellation: Cancelled means that nothing was appended.
         """
         async with self._turnstile:
+            if not joins:
+                await self._behind.settled()
+            self._behind.check()
             if prepare is not None:
                 events = prepare(events)
             if not events:
@@ -130,16 +147,68 @@ class Stream:
             committed = self._encode(events)
             outcome = (await self._log.append([self._entry(committed, guard)]))[0]
             if isinstance(outcome, WriterFenced):
+                self._behind.check()
                 raise outcome if outcome.stream == self._id else GuardLost(outcome.stream)
-            self._tip = outcome
+            self._tip = self._given = outcome
             self._tell(committed)
             return committed.events
+
+    def append_behind(
+        self, *events: Event, prepare: Prepare, failed: Callable[[Exception], None]
+    ) -> tuple[Event, ...] | None:
+        """Give events their places, and have them made durable ahead of all that is appended from now on.
+
+        Args:
+            events: As for `append`.
+            prepare: As for `append`. It must leave some.
+            failed: Called if they could not be made durable, or told. The stream then takes nothing more.
+
+        Returns:
+            The events as readers will see them; None if somebody is at an append just now, or the log cannot do that: nothing
+            has happened then, and `append` will do.
+
+        Raises:
+            LogError: The log took nothing; or what was taken earlier was lost.
+        """
+        if self._submitting is None or self._turnstile.is_held:
+            return None
+        self._behind.check()
+        committed = self._encode(prepare(events))
+
+        def told(outcome: int | WriterFenced | LogError) -> None:
+            if isinstance(outcome, LogError):
+                self._behind.told(outcome)
+                failed(outcome)
+                return
+            self._behind.told(None)
+            self._tip = outcome
+            try:
+                self._tell(committed)
+            except Exception as error:  # there is no caller whom it could reach
+                failed(error)
+
+        entry = self._entry(committed, None)
+        self._behind.add()
+        self._given += len(committed.rows)
+        try:
+            self._submitting.submit(entry, told)
+        except LogError as error:
+            self._behind.told(error)
+            raise
+        return committed.events
+
+    async def settled(self) -> None:
+        """Wait until it is known of all that was handed over what became of it.
+
+        Cancellation: changes nothing.
+        """
+        await self._behind.settled()
 
     def _encode(self, events: tuple[Event, ...]) -> Committed:
         now = self._clock.now_ns()
         recorded: list[Event] = []
         rows: list[bytes] = []
-        for seq, event in enumerate(map(self._scrub, events) if self._scrub else events, self._tip + 1):
+        for seq, event in enumerate(map(self._scrub, events) if self._scrub else events, self._given + 1):
             row, seen = _encode_whatever(event, self._id, seq, now)
             rows.append(row)
             recorded.append(seen)
@@ -155,7 +224,7 @@ class Stream:
             elif event.kind == Kind.RECORD_SEALED:
                 size = event.detail.get("size")
                 sealed_size = size if isinstance(size, int) else None
-        return Entry(self._id, self._tip, committed.rows, terminal_seq, sealed_size, guard)
+        return Entry(self._id, self._given, committed.rows, terminal_seq, sealed_size, guard)
 
     def _tell(self, committed: Committed) -> None:
         for observer in self._observers:

@@ -15,7 +15,7 @@ import trio
 
 from affidavit.actors.errors import RunOwned, WriterFenced
 from affidavit.actors.logs.entries import check_entries, check_limit
-from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Row, StreamInfo
+from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Row, StreamInfo, Told
 
 
 @dataclass(slots=True)
@@ -42,6 +42,11 @@ class MemoryLog:
         checked = check_entries(entries)
         await trio.lowlevel.checkpoint()
         return tuple(self._apply(entry) for entry in checked)
+
+    def submit(self, entry: Entry, told: Told) -> None:
+        """Apply an entry at once, and tell so; see `SubmittingLog.submit`."""
+        (checked,) = check_entries((entry,))
+        told(self._apply(checked))
 
     def _apply(self, entry: Entry) -> int | WriterFenced:
         stream = self._streams.get(entry.stream, _Stream())

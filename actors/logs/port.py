@@ -7,12 +7,12 @@ holds every adapter to them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from affidavit.actors.errors import WriterFenced
+from affidavit.actors.errors import LogError, WriterFenced
 
 DEFAULT_READ_LIMIT = 256
 
@@ -126,6 +126,31 @@ class VersionedReader(Protocol):
 
         Raises:
             LogError: The store could not be asked; a read says why.
+        """
+        ...
+
+
+Told = Callable[["int | WriterFenced | LogError"], None]
+"""Takes what came of one entry: its new tip, the compare that it lost, or why it could not be made durable."""
+
+
+@runtime_checkable
+class SubmittingLog(Protocol):
+    """What a log may offer beside: to take an entry without keeping the caller waiting for the disk."""
+
+    def submit(self, entry: Entry, told: Told) -> None:
+        """Take one entry, which is applied ahead of whatever is given to this log from now on, and return at once.
+
+        What is appended in the same turn of the loop shares its sync, where the log has one.
+
+        Args:
+            entry: As for `Log.append`.
+            told: Called once, in the loop, with what `append` would have returned for the entry or raised, before an append
+                that was given later returns. It must not raise, and must not call the log.
+
+        Raises:
+            LogClosed: The log was closed before; `told` is not called.
+            ValueError: As `Log.append`; likewise TypeError.
         """
         ...
 

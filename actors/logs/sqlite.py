@@ -17,7 +17,7 @@ import trio
 
 from affidavit.actors.errors import LogStateUnknown, WriterFenced
 from affidavit.actors.logs.entries import check_entries
-from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Row, StreamInfo
+from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Row, StreamInfo, Told
 from affidavit.actors.logs.sqlite_connect import Synchronous, check_before_writing, open_reader
 from affidavit.actors.logs.sqlite_group import COMMIT_GRACE, GroupCommit
 from affidavit.actors.logs.sqlite_locks import StoreLocks
@@ -45,6 +45,10 @@ class SqliteLog:
             self._group.check_open()
             return ()
         return await self._group.append(checked)
+
+    def submit(self, entry: Entry, told: Told) -> None:
+        """Take one entry, and say later what came of it; see `SubmittingLog.submit`."""
+        self._group.submit(check_entries((entry,)), told)
 
     @asynccontextmanager
     async def own(self, stream: str) -> AsyncIterator[None]:

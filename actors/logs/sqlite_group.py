@@ -27,7 +27,7 @@ import trio
 
 from affidavit.actors.errors import LogClosed, LogError, LogFull, LogLocked, LogStateUnknown, WriterFenced
 from affidavit.actors.logs.commit_thread import CommitThread
-from affidavit.actors.logs.port import Entry
+from affidavit.actors.logs.port import Entry, Told
 from affidavit.actors.logs.sqlite_store import Store
 
 BATCH_ROWS: Final = 256  # written in one go by the loop, about a millisecond
@@ -37,10 +37,11 @@ COMMIT_GRACE: Final = 30.0  # seconds that a commit may take; then its outcome c
 
 @dataclass(eq=False, slots=True)
 class _Ticket:
-    """One append that waits for its result."""
+    """One append that waits for its result: the task sleeps until then, or there is none and `told` takes it."""
 
     entries: tuple[Entry, ...]
-    task: trio.lowlevel.Task
+    task: trio.lowlevel.Task | None
+    told: Told | None = None
     results: tuple[int | WriterFenced, ...] = ()
     error: LogError | None = None
 
@@ -86,11 +87,7 @@ class GroupCommit:
         await trio.lowlevel.checkpoint_if_cancelled()
         self.check_open()
         ticket = _Ticket(entries, trio.lowlevel.current_task())
-        self._pending[ticket] = None
-        if self._idle:
-            self._idle = False
-            # Not at once, so that all tasks that append in this turn share the transaction.
-            self._thread.at_end_of_turn()
+        self._enqueue(ticket)
 
         def withdraw(_raise_cancel: Callable[[], None]) -> trio.lowlevel.Abort:
             if ticket not in self._pending:
@@ -102,6 +99,18 @@ class GroupCommit:
         if ticket.error is not None:
             raise ticket.error
         return ticket.results
+
+    def submit(self, entries: tuple[Entry, ...], told: Told) -> None:
+        """Take one checked entry and return; see `SubmittingLog.submit`."""
+        self.check_open()
+        self._enqueue(_Ticket(entries, None, told))
+
+    def _enqueue(self, ticket: _Ticket) -> None:
+        self._pending[ticket] = None
+        if self._idle:
+            self._idle = False
+            # Not at once, so that all tasks that append in this turn share the transaction.
+            self._thread.at_end_of_turn()
 
     def _start(self) -> None:
         if self._closed or not self._pending:
@@ -204,7 +213,10 @@ class GroupCommit:
 
     def _answer(self, ticket: _Ticket, error: LogError | None) -> None:
         ticket.error = error
-        trio.lowlevel.reschedule(ticket.task)
+        if ticket.task is not None:
+            trio.lowlevel.reschedule(ticket.task)
+        elif ticket.told is not None:
+            ticket.told(ticket.results[0] if error is None else error)
 
     def fail(self, error: Exception) -> None:
         """Close the log after a failed read: a store that cannot be read must not be built upon."""
