@@ -160,6 +160,8 @@ class Approvals:
         """Fold one event of the run."""
         if event.kind == Kind.APPROVAL_REQUESTED:
             self._by_call[event.call] = _requested(event)
+        elif not self._by_call:
+            return
         elif event.kind == Kind.APPROVAL_DECIDED:
             self._decide(event)
         elif event.kind in _USED_UP:

@@ -28,7 +28,10 @@ class CallSet:
     ranges: tuple[tuple[int, int], ...] = ()
 
     def __contains__(self, call: int) -> bool:
-        at = bisect_right(self.ranges, call, key=_LOW)
+        ranges = self.ranges
+        if ranges and ranges[-1][0] <= call:  # as of a run's own calls nearly always
+            return call <= ranges[-1][1]
+        at = bisect_right(ranges, call, key=_LOW)
         return at > 0 and call <= self.ranges[at - 1][1]
 
     def add(self, call: int) -> CallSet:
@@ -41,6 +44,8 @@ class CallSet:
         """
         if call in self:
             return self
+        if self.ranges and self.ranges[-1][1] == call - 1:
+            return CallSet((*self.ranges[:-1], (self.ranges[-1][0], call)))
         at = bisect_right(self.ranges, call, key=_LOW)
         start, stop, low, high = at, at, call, call
         if at > 0 and self.ranges[at - 1][1] == call - 1:

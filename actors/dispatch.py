@@ -7,7 +7,6 @@ action and all that it produced stand together, or not at all.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -299,14 +298,21 @@ class Dispatcher:
             if isinstance(judgement, Judgement) and why is None:
                 admission = admitted(judgement.action, call, self._grant_digest, approval)
                 # No await lies between the judgement and this: what is decided in between is not judged.
-                with contextlib.suppress(GuardLost):
-                    await self._ledger.record_unless_asked(*opening, admission)
+                if await self._is_recorded(*opening, admission):
                     return judgement.action, Permit(call, _seconds(judgement.action))
             elif is_heard and why is not None:
                 return _Halt(why, approval, call, standing.now)
             # Within the gate, so that of many that wait at it, none goes by a look from before the one ahead of it.
             await run.ledger.attend()
             is_heard = True
+
+    async def _is_recorded(self, *events: Event) -> bool:
+        """Record an admission; False if others have asked for something meanwhile, and it was kept off the record."""
+        try:
+            await self._ledger.record_unless_asked(*events)
+        except GuardLost:
+            return False
+        return True
 
     async def _decided(self, changed: trio.Event, ask: Ask) -> None:
         """Wait until something was decided on this run, or this request has expired. Nothing is held meanwhile."""

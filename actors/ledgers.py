@@ -6,7 +6,8 @@ row that fell off. Pure functions over tuples of frozen rows; nothing here count
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -63,26 +64,41 @@ Actions = tuple[ActionEntry, ...]
 Egress = tuple[EgressEntry, ...]
 
 
-def with_action(rows: Actions, seen: CallSet, event: Event, state: ActionState) -> Actions:
-    """Return the action ledger after one action.* event.
+def after_actions(
+    rows: Actions, seen: CallSet, events: Iterable[tuple[Event, ActionState]]
+) -> tuple[Actions, CallSet]:
+    """Return the action ledger after some action.* events, and every call that ever had a row by then.
 
     Args:
         rows: The ledger so far.
         seen: Every call that ever had a row.
-        event: The action event.
-        state: What the event says of the action.
+        events: The action events in order, each with what it says of its action.
 
     Returns:
-        The ledger with the call's running row resolved, or with a new row where the call never had one. An
-        event of a call whose row is resolved already, or fell off, changes nothing.
+        The ledger with the calls' running rows resolved, and new rows where a call never had one. An event of a call whose row is
+        resolved already, or fell off, changes nothing.
     """
-    if event.call:
-        for at in range(len(rows) - 1, -1, -1):
-            if rows[at].call == event.call:
-                return _with_outcome(rows, at, event, state)
-        if event.call in seen:
-            return rows
-    return (*rows, _entry(event, state))[-MAX_LEDGER:]
+    # Cut at the end alone: what would have fallen off on the way does so then, whatever has become of it.
+    grown = list(rows)
+    for event, state in events:
+        if event.call:
+            at = _row_of(grown, event.call)
+            if at is not None:
+                grown[at] = _with_outcome(grown[at], event, state)
+                continue
+            if event.call in seen:
+                continue
+            seen = seen.add(event.call)
+        grown.append(_entry(event, state))
+    return tuple(grown[-MAX_LEDGER:]), seen
+
+
+def _row_of(rows: list[ActionEntry], call: int) -> int | None:
+    # From the end, where what is under way stands.
+    for at in range(len(rows) - 1, -1, -1):
+        if rows[at].call == call:
+            return at
+    return None
 
 
 def with_egress(rows: Egress, event: Event) -> Egress:
@@ -95,12 +111,8 @@ def _entry(event: Event, state: ActionState) -> ActionEntry:
     return ActionEntry(event.call, event.action, event.trust, state, fault)
 
 
-def _with_outcome(rows: Actions, at: int, event: Event, state: ActionState) -> Actions:
-    row = rows[at]
+def _with_outcome(row: ActionEntry, event: Event, state: ActionState) -> ActionEntry:
     if row.state is not ActionState.RUNNING or state is ActionState.RUNNING:
-        return rows
+        return row
     # An outcome may name the action otherwise or not at all; what was admitted is what the admission says.
-    resolved = replace(
-        row, action=row.action or event.action, trust=row.trust or event.trust, state=state, fault=event.fault
-    )
-    return (*rows[:at], resolved, *rows[at + 1 :])
+    return ActionEntry(row.call, row.action or event.action, row.trust or event.trust, state, event.fault)

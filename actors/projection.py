@@ -7,9 +7,11 @@ presentation, reads no log and keeps no clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from functools import reduce as fold_left
+from itertools import groupby
 from typing import Final
 
 from affidavit.actors.callset import CallSet
@@ -31,7 +33,7 @@ from affidavit.actors.ledgers import (
     ActionEntry,
     ActionState,
     EgressEntry,
-    with_action,
+    after_actions,
     with_egress,
 )
 
@@ -106,6 +108,9 @@ class Projection:
         return min(self.sealed_through, self.events)
 
 
+_NOTHING: Final = Projection()
+
+
 def reduce(p: Projection, event: Event) -> Projection:
     """Return the status after one more event.
 
@@ -113,6 +118,8 @@ def reduce(p: Projection, event: Event) -> Projection:
         p: The status so far; it is left as it is.
         event: The next event in seq order, of any kind.
     """
+    if event.kind in _ACTIONS:
+        return _acted(p, (event,))
     fold = _FOLDS.get(event.kind)
     after = p if fold is None else fold(p, event)
     if after.events >= event.seq or event.kind.startswith(_RECORD_PREFIX):
@@ -145,11 +152,16 @@ def _at(p: Projection, seq: int) -> Projection:
     )
 
 
-def project(events: Iterable[Event]) -> Projection:
-    """Return the status of a run from all its events, as folding each with `reduce` does."""
-    p = Projection()
-    for event in events:
-        p = reduce(p, event)
+def project(events: Iterable[Event], p: Projection = _NOTHING) -> Projection:
+    """Return the status of a run after some more events, as folding each with `reduce` does.
+
+    Args:
+        events: The next events in seq order.
+        p: The status so far; by default that of a run with no events.
+    """
+    for is_action, alike in groupby(events, lambda event: event.kind in _ACTIONS):
+        stretch = tuple(alike)
+        p = _acted(p, stretch) if is_action else fold_left(reduce, stretch, p)
     return p
 
 
@@ -182,10 +194,17 @@ def _stalled(p: Projection, event: Event) -> Projection:
     return replace(p, terminal=True, result="", err=event.err)
 
 
-def _acted(state: ActionState, p: Projection, event: Event) -> Projection:
-    # A completion decides nothing, so it moves neither the posture of the run nor that of a child.
-    decided = state is not ActionState.DONE
-    blocked = state is ActionState.BLOCKED
+def _acted(p: Projection, events: Sequence[Event]) -> Projection:
+    """Fold action.* events in one go, since they come in numbers and all but their ledger is counted quickly."""
+    states = [_ACTIONS[event.kind] for event in events]
+    containment, fanout = p.containment, p.fanout
+    for event, state in zip(events, states, strict=True):
+        # A completion decides nothing, so it moves neither the posture of the run nor that of a child.
+        if state is not ActionState.DONE:
+            containment = event.trust or containment
+            if event.goal:
+                fanout = with_decision(fanout, event, blocked=state is ActionState.BLOCKED)
+    actions, calls = after_actions(p.actions, p.calls, zip(events, states, strict=True))
     # Spelled out like `_at`, and with `events`, since these are most of a run's events.
     return Projection(
         p.objective,
@@ -193,20 +212,20 @@ def _acted(state: ActionState, p: Projection, event: Event) -> Projection:
         p.turns,
         p.usage,
         p.record,
-        (decided and event.trust) or p.containment,
-        p.admitted + (state is ActionState.RUNNING),
-        p.completed + (state is ActionState.DONE),
-        p.rejected + blocked,
-        with_action(p.actions, p.calls, event, state),
+        containment,
+        p.admitted + states.count(ActionState.RUNNING),
+        p.completed + states.count(ActionState.DONE),
+        p.rejected + states.count(ActionState.BLOCKED),
+        actions,
         p.egress_allowed,
         p.egress_blocked,
         p.egress,
-        with_decision(p.fanout, event, blocked=blocked) if decided else p.fanout,
+        fanout,
         p.terminal,
         p.err,
-        max(p.events, event.seq),
+        max(p.events, events[-1].seq),
         p.sealed_through,
-        p.calls.add(event.call),
+        calls,
     )
 
 
@@ -234,6 +253,11 @@ def _size(event: Event) -> int:
     return size if type(size) is int else 0
 
 
+_ACTIONS: Final[dict[str, ActionState]] = {
+    Kind.ACTION_ADMITTED: ActionState.RUNNING,
+    Kind.ACTION_COMPLETED: ActionState.DONE,
+    Kind.ACTION_REJECTED: ActionState.BLOCKED,
+}
 _FOLDS: Final[dict[str, Callable[[Projection, Event], Projection]]] = {
     Kind.SESSION_STARTED: _started,
     Kind.USER_MESSAGE: _continued,
@@ -242,9 +266,6 @@ _FOLDS: Final[dict[str, Callable[[Projection, Event], Projection]]] = {
     Kind.CHILD_COMPLETED: _folded_back,
     Kind.CONVERGED: _converged,
     Kind.STALLED: _stalled,
-    Kind.ACTION_ADMITTED: partial(_acted, ActionState.RUNNING),
-    Kind.ACTION_COMPLETED: partial(_acted, ActionState.DONE),
-    Kind.ACTION_REJECTED: partial(_acted, ActionState.BLOCKED),
     Kind.EGRESS_DECISION: _dialed,
     Kind.RECORD_SEALED: _sealed,
     Kind.RECORD_VERIFIED: partial(_recorded, RecordState.VERIFIED),

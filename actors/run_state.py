@@ -6,6 +6,7 @@ stands alone: the session's terminal event is put behind it, in the same append,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -13,10 +14,10 @@ import trio
 
 from affidavit.actors.approvals import Approvals
 from affidavit.actors.errors import RunCancelled, RunFinished, Stalled
-from affidavit.actors.events import ACTION_KINDS, RECORD_KINDS, TERMINAL_KINDS, Event, FaultClass, Kind
+from affidavit.actors.events import ACTION_KINDS, TERMINAL_KINDS, Event, FaultClass, Kind
 from affidavit.actors.goal import Phase
 from affidavit.actors.open_ends import OpenEnds
-from affidavit.actors.projection import Projection, reduce
+from affidavit.actors.projection import Projection, project
 
 _MOST_BEHIND: Final = 32
 _ENDING: Final = TERMINAL_KINDS | {Kind.GOAL_PHASE}
@@ -67,9 +68,9 @@ class RunState:
         return self._projection
 
     def _catch_up(self) -> None:
-        for event in self._behind:
-            self._projection = reduce(self._projection, event)
-        self._behind.clear()
+        if self._behind:
+            self._projection = project(self._behind, self._projection)
+            self._behind.clear()
 
     @property
     def terminal(self) -> Event | None:
@@ -90,23 +91,31 @@ class RunState:
         self.open_ends.apply(event)
         if event.causation_id:
             self.effects[event.causation_id] = event.seq
-        if event.kind == Kind.SESSION_STARTED:
-            self.opened = True
-        elif event.kind == Kind.USER_MESSAGE:
-            self._open_again()
-        elif event.kind in TERMINAL_KINDS:
-            self.round.terminal = event
-            self.done.set()
-        elif is_end_of_goal(event):
-            self.ended_phase = event
-        elif event.kind == Kind.CHILD_COMPLETED:
-            self.folded_back.setdefault(event.child, event)
-        elif event.kind == Kind.RECORD_SEALED:
-            self.last_seal = event
-        elif event.kind in RECORD_KINDS:
-            self.last_check = event
+        step = _STEPS.get(event.kind)
+        if step is not None:
+            step(self, event)
 
-    def _open_again(self) -> None:
+    def _started(self, _event: Event) -> None:
+        self.opened = True
+
+    def _ended(self, event: Event) -> None:
+        self.round.terminal = event
+        self.done.set()
+
+    def _phase(self, event: Event) -> None:
+        if is_end_of_goal(event):
+            self.ended_phase = event
+
+    def _folded_back(self, event: Event) -> None:
+        self.folded_back.setdefault(event.child, event)
+
+    def _sealed(self, event: Event) -> None:
+        self.last_seal = event
+
+    def _checked(self, event: Event) -> None:
+        self.last_check = event
+
+    def _open_again(self, _event: Event) -> None:
         self.ended_phase = None
         if self.terminal is not None:
             self.round = Round()
@@ -169,6 +178,11 @@ def is_end_of_run(event: Event) -> bool:
     return event.kind in TERMINAL_KINDS or is_end_of_goal(event)
 
 
+def may_end(events: Iterable[Event]) -> bool:
+    """Tell quickly whether any of some events could end the run; most cannot."""
+    return any(event.kind in _ENDING for event in events)
+
+
 def is_cancelled_end(event: Event) -> bool:
     """Tell whether an event ends the run as cancelled."""
     converged = event.kind == Kind.CONVERGED or event.detail.get("phase") == Phase.CONVERGED
@@ -199,7 +213,7 @@ def size_of(event: Event) -> int:
 
 def _with_terminal(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """Put the terminal event last, where one belongs: the first that was given, else that of the terminal phase."""
-    if not any(event.kind in _ENDING for event in events):
+    if not may_end(events):
         return events
     rest = tuple(event for event in events if event.kind not in TERMINAL_KINDS)
     given = next((event for event in events if event.kind in TERMINAL_KINDS), None)
@@ -207,3 +221,16 @@ def _with_terminal(events: tuple[Event, ...]) -> tuple[Event, ...]:
         return (*rest, given)
     phase = next((event for event in rest if is_end_of_goal(event)), None)
     return rest if phase is None else (*rest, terminal_event(phase))
+
+
+_STEPS: Final[dict[str, Callable[[RunState, Event], None]]] = {
+    Kind.SESSION_STARTED: RunState._started,  # noqa: SLF001  # the class's own steps
+    Kind.USER_MESSAGE: RunState._open_again,  # noqa: SLF001
+    Kind.CONVERGED: RunState._ended,  # noqa: SLF001
+    Kind.STALLED: RunState._ended,  # noqa: SLF001
+    Kind.GOAL_PHASE: RunState._phase,  # noqa: SLF001
+    Kind.CHILD_COMPLETED: RunState._folded_back,  # noqa: SLF001
+    Kind.RECORD_SEALED: RunState._sealed,  # noqa: SLF001
+    Kind.RECORD_VERIFIED: RunState._checked,  # noqa: SLF001
+    Kind.RECORD_REJECTED: RunState._checked,  # noqa: SLF001
+}

@@ -21,7 +21,14 @@ from affidavit.actors.history import history
 from affidavit.actors.logs.port import Guard, Log
 from affidavit.actors.recovery import ending_events
 from affidavit.actors.reporter import Reporter
-from affidavit.actors.run_state import Round, RunState, is_cancelled_end, is_end_of_run, terminal_event
+from affidavit.actors.run_state import (
+    Round,
+    RunState,
+    is_cancelled_end,
+    is_end_of_run,
+    may_end,
+    terminal_event,
+)
 from affidavit.actors.runtime_port import ListeningRuntime, Runtime
 from affidavit.actors.stream import Prepare, Stream
 from affidavit.actors.text import fit
@@ -131,11 +138,9 @@ class SessionRecord:
             return self.state.admit(self._as_asked_for(given))
 
         # What ends the run is judged by all that stands ahead of it.
-        return await self._append(events, prepare, guard, joins and not any(map(is_end_of_run, events)))
+        return await self._append(events, prepare, guard, joins and not may_end(events))
 
-    def record_behind(
-        self, events: tuple[Event, ...], check: Callable[[], None]
-    ) -> tuple[Event, ...] | None:
+    def record_behind(self, events: tuple[Event, ...], check: Callable[[], None]) -> tuple[Event, ...] | None:
         """Have events recorded ahead of all that follows, without waiting until they are durable.
 
         Args:
@@ -201,7 +206,9 @@ class SessionRecord:
         try:
             while True:
                 try:
-                    return await self.stream.append(*events, prepare=prepare_if_going, guard=guard, joins=joins)
+                    return await self.stream.append(
+                        *events, prepare=prepare_if_going, guard=guard, joins=joins
+                    )
                 except _NotRead:
                     read = fold(await history(self._log, self.stream.id))
         except _TooLate:
@@ -225,6 +232,8 @@ class SessionRecord:
         Raises:
             _NotRead: It has to be read first, or again.
         """
+        if not may_end(events):
+            return events
         end = next((at for at, event in enumerate(events) if is_end_of_run(event)), None)
         if end is None or not self.state.open_ends.left_by(events):
             return events

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import trio
 
@@ -50,6 +50,9 @@ class Committed:
     rows: tuple[bytes, ...]
 
 
+# What the log keeps beside a stream's rows is told by these alone.
+_INDEXED: Final = TERMINAL_KINDS | {Kind.USER_MESSAGE, Kind.RECORD_SEALED}
+
 Prepare = Callable[[tuple[Event, ...]], tuple[Event, ...]]
 Scrub = Callable[[Event], Event]
 
@@ -74,6 +77,7 @@ class Stream:
         self._log = log
         self._bus = bus
         self._id = stream_id
+        self._subject = events_subject(stream_id)
         self._clock = clock
         self._tip = tip
         # The seq given out last; ahead of the tip by what is under way without anybody waiting for it.
@@ -217,6 +221,8 @@ class Stream:
     def _entry(self, committed: Committed, guard: Guard | None) -> Entry:
         terminal_seq = sealed_size = None
         for event in committed.events:
+            if event.kind not in _INDEXED:
+                continue
             if event.kind in TERMINAL_KINDS:
                 terminal_seq = event.seq
             elif event.kind == Kind.USER_MESSAGE:
@@ -231,7 +237,7 @@ class Stream:
             observer(committed)
         self._tail.publish(committed.events, sum(map(len, committed.rows)), keep=len(self.readers) > 0)
         try:
-            self._bus.publish(events_subject(self._id))
+            self._bus.publish(self._subject)
         except Exception:
             # The event is durable; a reader that was not woken finds it by polling.
             logger.warning("the bus did not take a wake for run %s", self._id, exc_info=True)
