@@ -152,13 +152,21 @@ def payload_of(event: Event) -> dict[str, object]:
 
 
 def encode(event: Event, *, stream: str, seq: int, time: int) -> bytes:
-    """Return the canonical bytes of one event as it will be stored and sealed.
+    """Return the canonical bytes of one event as it will be stored and sealed; `encode_whole` says how."""
+    return encode_whole(event, stream=stream, seq=seq, time=time)[0]
+
+
+def encode_whole(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, dict[str, object]]:
+    """Return the canonical bytes of one event as it will be stored and sealed, and the payload in them.
 
     Args:
         event: The event to record; its own seq, time and actor are not read.
         stream: The stream it belongs to.
         seq: Its position.
         time: Unix nanoseconds.
+
+    Returns:
+        The bytes; and the payload with its salt, as decoding would give it again: in order, and apart from what was given.
 
     Raises:
         ProducerError: A value has no canonical form (`enc.encode`).
@@ -180,7 +188,8 @@ def encode(event: Event, *, stream: str, seq: int, time: int) -> bytes:
     if event.causation_id != "":
         fields["causation_id"] = event.causation_id
     fields["schema_version"] = SCHEMA_VERSION
-    return encode_fields(fields)
+    data = encode_fields(fields)
+    return data, cast("dict[str, object]", fields["payload"])
 
 
 def decode(data: bytes) -> Event:
@@ -214,7 +223,7 @@ def view(envelope: Envelope) -> Event:
         causation_id=envelope.causation_id,
         detail=MappingProxyType(rest) if rest else NO_DETAIL,
         schema_version=envelope.schema_version,
-        args_digest=_args_digest(salt, fields) if envelope.type == Kind.TOOL_CALL else b"",
+        args_digest=args_digest(salt, fields.get("input", "")) if envelope.type == Kind.TOOL_CALL else b"",
         **fields,  # type: ignore[arg-type]  # each value was checked against its field's own type above
     )
 
@@ -243,9 +252,8 @@ def _is_owned(key: str, value: object) -> bool:
     return _TYPE_OF_KEY.get(key) is type(value)
 
 
-def _args_digest(salt: object, fields: dict[str, object]) -> bytes:
-    """Bind exact arguments without revealing them: the salt keeps short arguments from being guessed."""
-    text = fields.get("input", "")
+def args_digest(salt: object, text: object) -> bytes:
+    """Bind the exact arguments of a call without revealing them: the salt keeps short arguments from being guessed."""
     return sha256((salt if isinstance(salt, bytes) else b"") + str(text).encode()).digest()
 
 

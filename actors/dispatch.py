@@ -3,6 +3,10 @@
 Crash states. Before the admission is durable: nothing happened, or an approval was asked for, which the next owner goes on
 waiting for. After it: a start without an end, which whoever resumes the run closes as interrupted. After the end's append: the
 action and all that it produced stand together, or not at all.
+
+The caller is not kept waiting for that append. It stands ahead of all that the run records later, so whatever is admitted next is
+durable together with it or after it: until then a crash leaves what one in the middle of the work leaves, and nothing was done
+that rests on the end.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar, final
+from typing import Final, Generic, TypeVar, final
 
 import trio
 
@@ -26,37 +30,12 @@ from affidavit.actors.errors import GuardLost, LogError
 from affidavit.actors.events import Event, FaultClass
 from affidavit.actors.faults import stopping_part
 from affidavit.actors.gate import Gate
+from affidavit.actors.ledger_port import Ledger
 from affidavit.actors.nurseries import open_owned_nursery
-from affidavit.actors.run_book import RunBook
 
 T = TypeVar("T")
 
 COMMIT_GRACE: Final = 5.0
-
-
-class Ledger(Protocol):
-    """Where the waist records, and the fold of what is recorded. The mission's is one."""
-
-    @property
-    def book(self) -> RunBook:
-        """What all goals of the run share."""
-        ...
-
-    async def record(self, *events: Event) -> tuple[Event, ...]:
-        """Record events in one append and fold them."""
-        ...
-
-    async def record_unless_asked(self, *events: Event) -> tuple[Event, ...]:
-        """Record and fold events as `record` does, or raise GuardLost if others have asked what was not seen to yet."""
-        ...
-
-    def record_behind(self, *events: Event) -> bool:
-        """Fold events and have them recorded ahead of all that follows, without waiting; False if that cannot be done now."""
-        ...
-
-    async def attend(self) -> None:
-        """Have whatever others have asked of this run by now done first, and fold it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +197,12 @@ class Dispatcher:
                 `cancelled` or `interrupted`.
 
         Returns:
-            How it ended, or why it was refused.
+            How it ended, or why it was refused. Its end has its place on the record, and is durable before anything that is
+            recorded after it; `settled` waits until it is.
 
         Raises:
-            LogError: The admission or the end could not be recorded. In the first case the work did not begin.
+            LogError: The admission or the end could not be recorded, or an earlier end could not. If it was not its own end, the
+                work did not begin. An end that is found later not to have been recorded stops the session.
 
         Cancellation: before the admission is durable, nothing happened; a request for approval stands. Later, the work is
         cancelled and its end recorded.
@@ -250,10 +231,20 @@ class Dispatcher:
                 raise
             raise stop from None  # noqa: ASYNC104  # the stop itself is raised again, apart from the crash
         used = _settled(action, done.used, begun)
-        end = (ended(action, permit.call, done.error_class, done.error_code, used), *done.events)
-        if not self._ledger.record_behind(*end):
-            await self._commit(*end)
+        outcome = (ended(action, permit.call, done.error_class, done.error_code, used), *done.events)
+        if not self._ledger.record_behind(*outcome):
+            await self._commit(*outcome)
         return done
+
+    async def settled(self) -> None:
+        """Wait until the ends of all actions of the run so far are durable, for whoever tells somebody outside of them.
+
+        Raises:
+            LogError: Some could not be recorded; the session has stopped.
+
+        Cancellation: changes nothing.
+        """
+        await self._ledger.settled()
 
     async def _admit(
         self, action: Action, opening: tuple[Event, ...], refused: Callable[[Denial], tuple[Event, ...]]

@@ -87,6 +87,15 @@ class MissionLedger:
         self.hear(recorded or ())
         return recorded is not None
 
+    async def settled(self) -> None:
+        """Wait until all that was recorded so far is durable.
+
+        Raises:
+            LogError: Some of it could not be recorded.
+        """
+        if self._unhurried is not None:
+            await self._unhurried.settled()
+
     def _named(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         goal = self.conversation.goal
         return (

@@ -74,6 +74,16 @@ class UnhurriedReporter(Protocol):
         """
         ...
 
+    async def settled(self) -> None:
+        """Wait until all that was reported so far is durable.
+
+        Raises:
+            LogError: Some of it could not be recorded; the session has stopped.
+
+        Cancellation: changes nothing.
+        """
+        ...
+
 
 @runtime_checkable
 class ShowingReporter(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import Final, final
 
 import trio
@@ -160,7 +161,9 @@ class SessionEnds:
         if record.driven is not None and record.state.terminal is None:
             await self._stop(*record.driven)
             await self._close_begun()
-        await record.stream.settled()
+        # What was lost has stopped the session already, and is told there.
+        with suppress(LogError):
+            await record.stream.settled()
         record.release(CLOSED)
         if record.failure is None and self._seals.is_possible and record.taken_up:
             await self._seals.seal_quietly()

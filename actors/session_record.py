@@ -138,7 +138,7 @@ class SessionRecord:
             return self.state.admit(self._as_asked_for(given))
 
         # What ends the run is judged by all that stands ahead of it.
-        return await self._append(events, prepare, guard, joins and not may_end(events))
+        return await self._append(events, prepare, guard, joins=joins and not may_end(events))
 
     def record_behind(self, events: tuple[Event, ...], check: Callable[[], None]) -> tuple[Event, ...] | None:
         """Have events recorded ahead of all that follows, without waiting until they are durable.
@@ -195,7 +195,8 @@ class SessionRecord:
         events: tuple[Event, ...],
         prepare: Prepare,
         guard: Guard | None = None,
-        joins: bool = False,  # noqa: FBT001, FBT002
+        *,
+        joins: bool = False,
     ) -> tuple[Event, ...]:
         read: Conversation | None = None
 

@@ -87,6 +87,10 @@ class SessionReporter:
         checked = _checked(events, record.stream.id)
         return await record.record(checked, lambda: record.require_open(checked), self._guard(), joins=True)
 
+    async def settled(self) -> None:
+        """Wait until all that was reported so far is durable; see the port."""
+        await self._record.stream.settled()
+
     async def attend(self) -> None:
         """Have what others have asked of the run by now done first; see the port."""
         await self._attend()

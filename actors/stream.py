@@ -202,11 +202,15 @@ class Stream:
         return committed.events
 
     async def settled(self) -> None:
-        """Wait until it is known of all that was handed over what became of it.
+        """Wait until all that `append_behind` took is durable, and told.
+
+        Raises:
+            LogError: Some of it could not be made durable.
 
         Cancellation: changes nothing.
         """
         await self._behind.settled()
+        self._behind.check()
 
     def _encode(self, events: tuple[Event, ...]) -> Committed:
         now = self._clock.now_ns()

@@ -48,7 +48,7 @@ def judge(deciders: Sequence[Decider], action: Action, standing: Standing) -> Ju
                 later = answer
             case Trim(reserve):
                 if reserve != action.reserve:
-                    action = replace(action, reserve=reserve)
+                    action = action.holding(reserve)
     return Judgement(action, ask) if later is None else later
 
 

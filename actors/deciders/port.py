@@ -52,6 +52,25 @@ class Action:
     declared: bool = False
     renewed: int = 0
 
+    def holding(self, reserve: Amounts) -> Action:
+        """Return the same action with another reservation. Spelled out, since `replace` takes three times as long."""
+        return Action(
+            self.name,
+            self.trust,
+            self.goal,
+            self.turn,
+            self.tool_use_id,
+            self.args_digest,
+            self.idempotent,
+            reserve,
+            self.limit_ms,
+            self.containment,
+            self.opens_turn,
+            self.known,
+            self.declared,
+            self.renewed,
+        )
+
     @property
     def is_model_call(self) -> bool:
         """Whether it asks the model. A tool call never is, whatever name the model wrote."""

@@ -10,8 +10,8 @@ import trio
 
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.buses.port import Waker
-from affidavit.actors.errors import LogClosed, LogFull, LogLocked, LogStateUnknown, WriterFenced
-from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Log, Row, StreamInfo
+from affidavit.actors.errors import LogClosed, LogError, LogFull, LogLocked, LogStateUnknown, WriterFenced
+from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Log, Row, StreamInfo, SubmittingLog, Told
 from affidavit.actors.signers.port import Signer
 from affidavit.crypto.failures import FailureCode, ProducerError
 
@@ -63,13 +63,35 @@ class FaultLog:
 
     async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         """Append to the log underneath, or fail as chosen."""
-        self.appends += 1
-        chosen = self.appends in self._at or (self._every > 0 and self.appends % self._every == 0)
-        self._check_open()
+        chosen = self._next_is_chosen()
         if not chosen:
             return await self._log.append(entries)
         self.faults += 1
         return await self._fail(entries)
+
+    def submit(self, entry: Entry, told: Told) -> None:
+        """Hand an entry to the log underneath, or fail as chosen; it counts as an append."""
+        chosen = self._next_is_chosen()
+        assert isinstance(self._log, SubmittingLog)
+        if not chosen:
+            self._log.submit(entry, told)
+            return
+        self.faults += 1
+        if self._fault is Fault.FULL:
+            told(LogFull("the store has no room (chosen by the test)"))
+            return
+        if self._fault is Fault.LOCKED:
+            told(LogLocked("the store is locked (chosen by the test)"))
+            return
+        if self._fault is Fault.WRITTEN:
+            self._log.submit(entry, lambda _outcome: None)
+        self.closed = True
+        told(LogStateUnknown("the outcome of the write is unknown (chosen by the test)"))
+
+    def _next_is_chosen(self) -> bool:
+        self.appends += 1
+        self._check_open()
+        return self.appends in self._at or (self._every > 0 and self.appends % self._every == 0)
 
     async def _fail(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         match self._fault:
@@ -114,6 +136,35 @@ class FaultLog:
     def _check_open(self) -> None:
         if self.closed:
             raise LogClosed("the log closed itself after a failed write")
+
+
+class LateLog(FaultLog):
+    """A `FaultLog` that, as one with a disk, makes what was submitted durable a moment later, or with the next append."""
+
+    def __init__(
+        self, log: Log, *, every: int = 0, at: Collection[int] = (), fault: Fault = Fault.FULL
+    ) -> None:
+        super().__init__(log, every=every, at=at, fault=fault)
+        self._held: list[tuple[Entry, Told]] = []
+
+    def submit(self, entry: Entry, told: Told) -> None:
+        """Hold it until the loop's turn is over."""
+        self._check_open()
+        self._held.append((entry, told))
+        trio.lowlevel.current_trio_token().run_sync_soon(self._release)
+
+    def _release(self) -> None:
+        while self._held:
+            entry, told = self._held.pop(0)
+            try:
+                super().submit(entry, told)
+            except LogError as error:
+                told(error)
+
+    async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
+        """Append behind what is held."""
+        self._release()
+        return await super().append(entries)
 
 
 class SilentBus:

@@ -15,7 +15,7 @@ from affidavit.actors.goal import GoalSpec
 from affidavit.actors.history import history
 from affidavit.actors.inbox import post, request_event
 from affidavit.actors.logs.memory import MemoryLog
-from affidavit.actors.logs.port import Entry, Log
+from affidavit.actors.logs.port import Entry, Log, Told
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.policy.model import Breakers, Budget, Grant, Policy
 from affidavit.actors.recovery import INTERRUPTED_TEXT
@@ -54,9 +54,17 @@ class NotedLog(FaultLog):
 
     async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         """Note it, and append."""
+        self._note(entries)
+        return await super().append(entries)
+
+    def submit(self, entry: Entry, told: Told) -> None:
+        """Note it, and submit."""
+        self._note((entry,))
+        super().submit(entry, told)
+
+    def _note(self, entries: Sequence[Entry]) -> None:
         events = [decode_event(row) for entry in entries for row in entry.rows]
         self.brought.append(tuple((event.type, str(event.payload.get("action", ""))) for event in events))
-        return await super().append(entries)
 
 
 async def append_of(stored_type: str, action: str) -> int:

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import trio
 
-from affidavit.actors.errors import WriterFenced
+from affidavit.actors.errors import LogError, WriterFenced
 from affidavit.actors.goal import GoalSpec
 from affidavit.actors.host import open_host
-from affidavit.actors.logs.port import Entry, Log
+from affidavit.actors.logs.port import Entry, Log, SubmittingLog, Told
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.logs.sqlite_store import Store
 from affidavit.actors.mission_config import MissionConfig
@@ -97,12 +97,32 @@ class DoomedLog:
         if doomed and self._order.moment == "before":
             die()
         outcome = await self._log.append(entries)
-        for entry in entries:
-            for seq, row in enumerate(entry.rows, entry.expected_seq + 1):
-                note(Path(self._order.folder, "acknowledged"), f"{seq} {sha256(row).hexdigest()}")
+        self._acknowledge(entries)
         if doomed and self._order.moment == "after":
             die()
         return outcome
+
+    def submit(self, entry: Entry, told: Told) -> None:
+        """Submit, unless the end comes first; it counts as an append, and is acknowledged when that is told."""
+        assert isinstance(self._log, SubmittingLog)
+        self._appends += 1
+        doomed = self._appends == self._order.number
+        if doomed and self._order.moment == "before":
+            die()
+
+        def acknowledged(outcome: int | WriterFenced | LogError) -> None:
+            if isinstance(outcome, int):
+                self._acknowledge((entry,))
+            if doomed and self._order.moment == "after":
+                die()
+            told(outcome)
+
+        self._log.submit(entry, acknowledged)
+
+    def _acknowledge(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            for seq, row in enumerate(entry.rows, entry.expected_seq + 1):
+                note(Path(self._order.folder, "acknowledged"), f"{seq} {sha256(row).hexdigest()}")
 
 
 def doom_commits(order: Order) -> None:

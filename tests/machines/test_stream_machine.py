@@ -32,13 +32,13 @@ from hypothesis.stateful import (
 
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.buses.port import Bus
-from affidavit.actors.errors import LogError, WriterFenced
+from affidavit.actors.errors import LogClosed, LogError, WriterFenced
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.stream import Stream
 from affidavit.actors.subscription import Subscription
-from tests.actors.fakes import BrokenBus, DoublingBus, Fault, FaultLog, JumpingClock, SilentBus
+from tests.actors.fakes import BrokenBus, DoublingBus, Fault, JumpingClock, LateLog, SilentBus
 from tests.actors.runtimes import RUN, available
 from tests.environment import MACHINE_EXAMPLES
 
@@ -91,6 +91,10 @@ async def tick(stream: Stream, tip: int) -> None:
     stream.readers.check(tip)
 
 
+def _as_given(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    return events
+
+
 class StreamMachine(RuleBasedStateMachine):
     """See the module's docstring."""
 
@@ -99,7 +103,9 @@ class StreamMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = Loop()
-        self.log = FaultLog(MemoryLog())
+        self.log = LateLog(MemoryLog())
+        self.failures: list[Exception] = []
+        self.lost: list[Stream] = []
         self.clock = JumpingClock()
         self.published: list[str] = []
         self.open: list[Reader] = []
@@ -126,6 +132,47 @@ class StreamMachine(RuleBasedStateMachine):
         tip = len(self.published)
         self.published += [event.text for event in events]
         assert [event.seq for event in recorded] == list(range(tip + 1, tip + 1 + count))
+
+    @rule(joins=st.booleans(), count=st.integers(1, 3))
+    @precondition(lambda self: not self.log.closed)
+    def append_behind(self, joins: bool, count: int) -> None:
+        """The owner goes on before something is durable, and records more, in the same turn or once it is."""
+        ahead, after = self.new_events(count), self.new_events(1)
+
+        async def both() -> list[Event]:
+            given = self.stream.append_behind(*ahead, prepare=_as_given, failed=self.failures.append)
+            assert given is not None
+            assert self.stream.tip == len(self.published), "nobody is told of what is not durable"
+            return [*given, *await self.stream.append(*after, joins=joins)]
+
+        recorded = self.loop.do(both)
+        assert [event.seq for event in recorded] == list(
+            range(len(self.published) + 1, len(self.published) + count + 2)
+        )
+        self.published += [event.text for event in recorded]
+
+    @rule(fault=st.sampled_from(list(Fault)), joins=st.booleans())
+    @precondition(lambda self: not self.log.closed)
+    def append_behind_that_fails(self, fault: Fault, joins: bool) -> None:
+        """Its owner hears of it, nothing follows it, and a new owner goes on from what stands."""
+        (event,) = self.new_events(1)
+        (after,) = self.new_events(1)
+        before = len(self.failures)
+
+        async def fail() -> None:
+            self.log.fail_next(fault)
+            self.stream.append_behind(event, prepare=_as_given, failed=self.failures.append)
+            with pytest.raises(LogError):
+                await self.stream.append(after, joins=joins)
+            with pytest.raises(LogError):
+                await self.stream.settled()
+
+        self.loop.do(fail)
+        assert len(self.failures) == before + 1
+        if fault is Fault.WRITTEN:
+            self.published.append(event.text)
+        self.lost.append(self.stream)
+        self.new_owner()
 
     @rule(fault=st.sampled_from(list(Fault)))
     @precondition(lambda self: not self.log.closed)
@@ -166,9 +213,10 @@ class StreamMachine(RuleBasedStateMachine):
         """It is fenced, unless nobody has written since it lost the run: then it may go on, as no harm is done."""
         former = data.draw(st.sampled_from(self.former))
         events = self.new_events(1)
-        if former.tip == len(self.published):
+        if former.tip == len(self.published) and former not in self.lost:
             return
-        with pytest.raises(WriterFenced):
+        # One that has lost something writes nothing more, whoever has the stream by now.
+        with pytest.raises(LogClosed if former in self.lost else WriterFenced):
             self.loop.do(lambda: former.append(*events))
 
     @rule(now=st.integers(-(2**63), 2**63 - 1))

@@ -21,7 +21,7 @@ from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
-from affidavit.actors.logs.port import Entry
+from affidavit.actors.logs.port import Entry, Told
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.models.port import ModelReply
 from affidavit.actors.projection import Projection, project, reduce
@@ -68,9 +68,17 @@ class LeavingLog(FaultLog):
 
     async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         """Cancel, if it is time to, and append."""
+        self._leave_in_time()
+        return await super().append(entries)
+
+    def submit(self, entry: Entry, told: Told) -> None:
+        """Cancel, if it is time to, and submit."""
+        self._leave_in_time()
+        super().submit(entry, told)
+
+    def _leave_in_time(self) -> None:
         if self.leaves_at and self.appends + 1 >= self.leaves_at and self.scope is not None:
             self.scope.cancel()
-        return await super().append(entries)
 
 
 class World:

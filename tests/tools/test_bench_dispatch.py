@@ -14,7 +14,7 @@ from affidavit.tools.bench import __main__ as bench
 def test_dispatch_has_its_figures(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """One ratio, to two appends of the same bytes, and what each took, on disk, at one pace, and in memory; no file is left."""
+    """One ratio, to two appends of the same bytes, and what each took: on disk, alone, at one pace, in memory. No file stays."""
     monkeypatch.chdir(tmp_path)
     assert bench.main(["dispatch", "--json", "--events", "40"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -22,8 +22,10 @@ def test_dispatch_has_its_figures(
     assert set(said["figures"]) == {
         "governed_us",
         "two_appends_us",
+        "alone_us",
+        "alone_vs_two_appends",
         "two_appends_at_its_pace_us",
-        "vs_two_appends_at_its_pace",
+        "alone_vs_two_appends_at_its_pace",
         "governed_in_memory_us",
         "two_appends_in_memory_us",
     }

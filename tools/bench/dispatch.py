@@ -1,12 +1,15 @@
 """A governed action beside two bare appends of the same bytes: what it costs that nothing is done without its admission.
 
-The action does nothing, for a goal of a real session, under a policy that has a rule of every kind. The baseline appends what
-the action's admission and end came to be, straight to the log. SQLite syncs every commit; the log in memory shows what is left
-of the difference where no disk hides it, for orientation.
+The action does nothing, for a goal of a real session, under a policy that has a rule of every kind. The baseline appends what the
+action's admission and end came to be, straight to the log, and waits for each. SQLite syncs every commit; the log in memory shows
+what is left of the difference where no disk hides it, for orientation.
 
-The baseline's syncs follow one another without a pause, and many a disk, takes several times as long over
-a sync that comes after a pause of some hundred microseconds. So the same appends are measured a second time at the action's own
-pace: with its time in memory spent before them, and not counted.
+Actions follow one another, as those of a run do, and the clock stops when the last of them is durable: the end of each shares its
+sync with the admission of the next. An action alone, waited for until its end is durable, is shown besides.
+
+The baseline syncs again and again without a pause, and many a disk takes several times as long over a sync that comes after a
+pause of some hundred microseconds. So the same appends are measured a second time at the pace of an action alone: with its time
+in memory spent before them, and not counted.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import trio
 
@@ -42,7 +45,7 @@ from affidavit.tools.bench.rotation import ratio
 
 ACTIONS: Final = 1_000
 RUN: Final = "run"
-_BLOCK: Final = 20
+_BLOCK: Final = 50
 _TOOL: Final = "do_nothing"
 _PER_ACTION: Final = 2
 _POLICY: Final = Policy(
@@ -87,8 +90,8 @@ class _Governed:
         self._tip = tip
         self._done = 0
 
-    async def act(self) -> float:
-        """Govern so many actions, and return seconds per action."""
+    async def act(self, *, alone: bool = False) -> float:
+        """Govern so many actions until they are durable, each by itself if `alone`, and return seconds per action."""
         actions = [
             Action(_TOOL, turn=1, tool_use_id=f"call_{number}", args_digest=bytes(32), limit_ms=60_000)
             for number in range(self._done, self._done + _BLOCK)
@@ -97,6 +100,9 @@ class _Governed:
         began = time.perf_counter()
         for action in actions:
             await self._dispatcher.govern(action, _nothing)
+            if alone:
+                await self._dispatcher.settled()
+        await self._dispatcher.settled()
         return (time.perf_counter() - began) / _BLOCK
 
     async def rows(self) -> list[bytes]:
@@ -144,15 +150,25 @@ class _Appended:
         return spent / (len(rows) / _PER_ACTION)
 
 
-async def _measure(
-    ours: OpenLog, bare: OpenLog, actions: int, *, pause: float = 0
-) -> tuple[list[float], list[float], list[float]]:
-    """Alternate blocks of a few actions, since a disk's speed changes within a second.
+class _Measured(NamedTuple):
+    """Seconds per block's unit, block by block.
 
-    Returns:
-        Seconds per governed action, per pair of appends, and per pair at the action's pace.
+    Attributes:
+        governed: Per governed action, one after another.
+        alone: Per governed action, each waited for until it is durable.
+        appended: Per pair of appends.
+        paced: Per pair of appends at the pace of an action alone.
     """
-    governed, appended, paced = [], [], []
+
+    governed: list[float]
+    alone: list[float]
+    appended: list[float]
+    paced: list[float]
+
+
+async def _measure(ours: OpenLog, bare: OpenLog, actions: int, *, pause: float = 0) -> _Measured:
+    """Alternate blocks of a few actions, since a disk's speed changes within a second."""
+    measured = _Measured([], [], [], [])
     async with ours() as log, bare() as other, _governed(log) as goal:
         baseline = _Appended(other)
         # Once beforehand, to warm up, and so that there is something to append.
@@ -161,14 +177,16 @@ async def _measure(
         await baseline.append(rows)
         for number in range(max(actions // _BLOCK, 1)):
             if number % 2:
-                governed.append(await goal.act())
-                appended.append(await baseline.append(rows))
+                measured.governed.append(await goal.act())
+                measured.appended.append(await baseline.append(rows))
             else:
-                appended.append(await baseline.append(rows))
-                governed.append(await goal.act())
-            paced.append(await baseline.append(rows, pause=pause))
+                measured.appended.append(await baseline.append(rows))
+                measured.governed.append(await goal.act())
             rows = await goal.rows()
-    return governed, appended, paced
+            measured.paced.append(await baseline.append(rows, pause=pause))
+            measured.alone.append(await goal.act(alone=True))
+            rows = await goal.rows()
+    return measured
 
 
 @asynccontextmanager
@@ -188,20 +206,22 @@ def run(events: int | None = None) -> Figures:
         events: How many actions are governed in all.
     """
     actions = events or ACTIONS
-    in_memory, bare_in_memory, _ = trio.run(_measure, _in_memory, _in_memory, actions)
-    pause = statistics.median(in_memory) / _PER_ACTION
+    in_memory = trio.run(_measure, _in_memory, _in_memory, actions)
+    pause = statistics.median(in_memory.governed) / _PER_ACTION
     with scratch() as folder:
         stores = (partial(_store, folder / "governed.db"), partial(_store, folder / "appended.db"))
-        ours, bare, paced = trio.run(partial(_measure, *stores, actions, pause=pause))
+        on_disk = trio.run(partial(_measure, *stores, actions, pause=pause))
     return Figures(
-        ratios={"vs_two_appends": ratio(ours, bare)},
+        ratios={"vs_two_appends": ratio(on_disk.governed, on_disk.appended)},
         figures={
-            "governed_us": _us(ours),
-            "two_appends_us": _us(bare),
-            "two_appends_at_its_pace_us": _us(paced),
-            "vs_two_appends_at_its_pace": ratio(ours, paced),
-            "governed_in_memory_us": _us(in_memory),
-            "two_appends_in_memory_us": _us(bare_in_memory),
+            "governed_us": _us(on_disk.governed),
+            "two_appends_us": _us(on_disk.appended),
+            "alone_us": _us(on_disk.alone),
+            "alone_vs_two_appends": ratio(on_disk.alone, on_disk.appended),
+            "two_appends_at_its_pace_us": _us(on_disk.paced),
+            "alone_vs_two_appends_at_its_pace": ratio(on_disk.alone, on_disk.paced),
+            "governed_in_memory_us": _us(in_memory.governed),
+            "two_appends_in_memory_us": _us(in_memory.appended),
         },
     )
 

@@ -1,0 +1,207 @@
+"""What a stream records behind its writer's back: its place, when it is told of, and what follows if it is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import trio
+
+from affidavit.actors.errors import GuardLost, LogClosed, LogError, LogFull, LogLocked, LogStateUnknown
+from affidavit.actors.events import Event, Kind
+from affidavit.actors.history import history
+from affidavit.actors.logs.memory import MemoryLog
+from affidavit.actors.logs.port import Entry, Guard, Log
+from affidavit.actors.stream import Committed, Stream
+from tests.actors.fakes import Fault, LateLog
+from tests.actors.mission_kit import KeptLog
+from tests.actors.runtimes import RUN, new_stream
+
+
+def said(text: str) -> Event:
+    """Return an event that carries one text."""
+    return Event(Kind.ASSISTANT, text=text)
+
+
+def as_given(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Leave what is to be recorded as it is."""
+    return events
+
+
+class Writer:
+    """A stream over a log that takes its time, and what its observer and its owner hear.
+
+    Attributes:
+        told: The texts that were told of, an append each.
+        failures: What the owner was told could not be made durable.
+    """
+
+    def __init__(self, log: Log, stream: Stream) -> None:
+        self.log, self.stream = log, stream
+        self.told: list[list[str]] = []
+        self.failures: list[Exception] = []
+        self.observe: Callable[[Committed], None] = self._note
+        stream.observe(self._hear)
+
+    def _hear(self, committed: Committed) -> None:
+        self.observe(committed)
+
+    def _note(self, committed: Committed) -> None:
+        self.told.append([event.text for event in committed.events])
+
+    def behind(self, *texts: str) -> tuple[Event, ...] | None:
+        """Record texts behind the caller's back."""
+        return self.stream.append_behind(*map(said, texts), prepare=as_given, failed=self.failures.append)
+
+    async def texts(self) -> list[str]:
+        """Return what stands, having checked that its seqs are dense."""
+        events = await history(self.log, RUN)
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        return [event.text for event in events]
+
+
+async def writer(log: Log | None = None) -> Writer:
+    """A writer on an empty stream."""
+    log = log or LateLog(MemoryLog())
+    return Writer(log, await new_stream(log))
+
+
+async def test_its_place_is_given_at_once_and_it_is_told_of_once_it_is_durable() -> None:
+    """The writer gets the events with their seqs; the tip, observers and readers come to know of them with the sync."""
+    w = await writer()
+    recorded = w.behind("a", "b")
+    assert recorded is not None
+    assert [event.seq for event in recorded] == [1, 2]
+    assert (w.stream.tip, w.told) == (0, [])
+    await w.stream.settled()
+    assert (w.stream.tip, w.told) == (2, [["a", "b"]])
+    assert await history(w.log, RUN) == recorded
+
+
+async def test_what_comes_later_stands_behind_it_and_is_told_of_later() -> None:
+    """An append of the same turn gets the seqs after it, and returns when both are durable."""
+    w = await writer()
+    w.behind("a")
+    (later,) = await w.stream.append(said("b"), joins=True)
+    assert later.seq == 2
+    assert w.told == [["a"], ["b"]]
+    assert await w.texts() == ["a", "b"]
+
+
+@pytest.mark.parametrize("joins", [False, True])
+async def test_only_who_joins_is_prepared_before_it_is_told_of(joins: bool) -> None:
+    """What an append decides by may not be folded yet; whoever needs it waits."""
+    w = await writer()
+    seen: list[int] = []
+
+    def prepare(events: tuple[Event, ...]) -> tuple[Event, ...]:
+        seen.append(len(w.told))
+        return events
+
+    w.behind("a")
+    await w.stream.append(said("b"), prepare=prepare, joins=joins)
+    assert seen == [0 if joins else 1]
+    assert await w.texts() == ["a", "b"]
+
+
+async def test_while_somebody_is_at_an_append_nothing_is_taken() -> None:
+    """Whether that append is refused is not known yet, and no place may be given out behind it."""
+    w = await writer()
+    given: list[object] = []
+
+    def prepare(events: tuple[Event, ...]) -> tuple[Event, ...]:
+        given.append(w.behind("no"))
+        return events
+
+    await w.stream.append(said("a"), prepare=prepare)
+    assert given == [None]
+    assert await w.texts() == ["a"]
+
+
+async def test_over_a_log_that_cannot_do_that_nothing_is_taken() -> None:
+    """Then an append will do; nothing has happened."""
+    w = await writer(KeptLog())
+    assert w.behind("no") is None
+    await w.stream.append(said("a"))
+    assert await w.texts() == ["a"]
+
+
+@pytest.mark.parametrize("joins", [False, True])
+@pytest.mark.parametrize("fault", Fault)
+async def test_after_a_loss_nothing_follows(fault: Fault, joins: bool) -> None:
+    """Written or not: the owner is told once, and whatever comes behind it is refused for that reason."""
+    log = LateLog(MemoryLog(), at={1}, fault=fault)
+    w = await writer(log)
+    w.behind("lost")
+    with pytest.raises(LogError):
+        await w.stream.append(said("b"), joins=joins)
+    wanted = {Fault.FULL: LogFull, Fault.LOCKED: LogLocked}.get(fault, LogStateUnknown)
+    assert [type(failure) for failure in w.failures] == [wanted]
+    log.reopen()
+    for refused in (w.stream.settled, lambda: w.stream.append(said("c"))):
+        with pytest.raises(LogClosed) as raised:
+            await refused()
+        assert raised.value.__cause__ is w.failures[0]
+    with pytest.raises(LogClosed):
+        w.behind("d")
+    assert w.told == []
+    assert await w.texts() == (["lost"] if fault is Fault.WRITTEN else [])
+
+
+async def test_a_stream_that_another_writer_has_is_lost_this_way_too() -> None:
+    """The compare of what was taken fails: the owner is told that it is fenced."""
+    w = await writer()
+    await w.log.append([Entry(RUN, 0, (b"x",))])
+    w.behind("late")
+    with pytest.raises(LogClosed, match="what was to be recorded before this was not"):
+        await w.stream.settled()
+    assert len(w.failures) == 1
+
+
+async def test_a_lost_guard_takes_nothing_of_it_away_and_the_stream_goes_on() -> None:
+    """An admission that came too late is refused alone; what stood before it stays, and its seq is given anew."""
+    w = await writer()
+    await w.log.append([Entry("inbox", 0, (b"asked",))])
+    w.behind("end")
+    with pytest.raises(GuardLost):
+        await w.stream.append(said("admission"), guard=Guard("inbox", 0), joins=True)
+    w.behind("more")
+    (later,) = await w.stream.append(said("judged again"), guard=Guard("inbox", 1), joins=True)
+    assert later.seq == 3
+    assert await w.texts() == ["end", "more", "judged again"]
+
+
+async def test_what_joins_it_and_is_cancelled_leaves_it_where_it_is() -> None:
+    """Cancelled means that the append did not happen; it says nothing of what stood before."""
+    w = await writer()
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        w.behind("end")
+        await w.stream.append(said("no"), joins=True)
+    assert scope.cancelled_caught
+    await w.stream.settled()
+    assert await w.texts() == ["end"]
+
+
+async def test_an_observer_that_fails_is_told_to_the_owner() -> None:
+    """There is no caller whom it could reach; the event stands all the same."""
+    w = await writer()
+
+    def fail(_committed: Committed) -> None:
+        raise ZeroDivisionError
+
+    w.observe = fail
+    w.behind("a")
+    await w.stream.settled()
+    assert [type(failure) for failure in w.failures] == [ZeroDivisionError]
+    assert await w.texts() == ["a"]
+
+
+async def test_many_are_taken_in_a_row() -> None:
+    """Each has its place behind the one before, and all are told of in order."""
+    w = await writer()
+    for text in "abc":
+        w.behind(text)
+    await w.stream.settled()
+    assert w.told == [["a"], ["b"], ["c"]]
+    assert await w.texts() == ["a", "b", "c"]
