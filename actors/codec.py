@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import sha256
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from affidavit.actors.events import NO_DETAIL, SCHEMA_VERSION, ActorType, Detail, Event, Kind, Usage
 from affidavit.actors.ids import new_salt
@@ -156,8 +156,8 @@ def encode(event: Event, *, stream: str, seq: int, time: int) -> bytes:
     return encode_whole(event, stream=stream, seq=seq, time=time)[0]
 
 
-def encode_whole(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, dict[str, object]]:
-    """Return the canonical bytes of one event as it will be stored and sealed, and the payload in them.
+def encode_whole(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, dict[str, Any]]:
+    """Return the canonical bytes of one event as it will be stored and sealed, and what they hold.
 
     Args:
         event: The event to record; its own seq, time and actor are not read.
@@ -166,7 +166,8 @@ def encode_whole(event: Event, *, stream: str, seq: int, time: int) -> tuple[byt
         time: Unix nanoseconds.
 
     Returns:
-        The bytes; and the payload with its salt, as decoding would give it again: in order, and apart from what was given.
+        The bytes; and the fields of the envelope as decoding would give them again. The payload, with its salt, is in order, and
+        apart from what was given.
 
     Raises:
         ProducerError: A value has no canonical form (`enc.encode`).
@@ -174,7 +175,7 @@ def encode_whole(event: Event, *, stream: str, seq: int, time: int) -> tuple[byt
     """
     payload = payload_of(event)
     payload["salt"] = new_salt()
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "seq": seq,
         "time": time,
         "type": stored_type(event.kind),
@@ -188,8 +189,7 @@ def encode_whole(event: Event, *, stream: str, seq: int, time: int) -> tuple[byt
     if event.causation_id != "":
         fields["causation_id"] = event.causation_id
     fields["schema_version"] = SCHEMA_VERSION
-    data = encode_fields(fields)
-    return data, cast("dict[str, object]", fields["payload"])
+    return encode_fields(fields), fields
 
 
 def decode(data: bytes) -> Event:

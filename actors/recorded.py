@@ -11,7 +11,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
-from affidavit.actors.codec import actor_of, args_digest, encode_whole, kind_of, stored_type
+from affidavit.actors.codec import args_digest, encode_whole, kind_of
 from affidavit.actors.events import NO_DETAIL, Event, Kind, Usage
 
 # What a field may be so that it is read back as the very same.
@@ -36,7 +36,8 @@ def record(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, Ev
         ProducerError: As `codec.encode`.
         ValueError: As `codec.encode`.
     """
-    data, payload = encode_whole(event, stream=stream, seq=seq, time=time)
+    data, stored = encode_whole(event, stream=stream, seq=seq, time=time)
+    payload: dict[str, object] = stored["payload"]
     given = event.detail
     detail = MappingProxyType({key: payload[key] for key in payload if key in given}) if given else NO_DETAIL
     seen: Event = object.__new__(Event)
@@ -44,10 +45,10 @@ def record(event: Event, *, stream: str, seq: int, time: int) -> tuple[bytes, Ev
     if not _AS_READ.issuperset(map(type, values)):
         # A member of a string enumeration is read back as the plain string it is.
         values = tuple(str(value) if isinstance(value, StrEnum) else value for value in values)
-    kind = kind_of(stored_type(event.kind))
+    kind = kind_of(stored["type"])
     # Bound to the salt that was just drawn.
     digest = args_digest(payload["salt"], event.input) if kind == Kind.TOOL_CALL else b""
-    place = (kind, seq, time, str(actor_of(event.kind, event.principal)), detail, digest)
+    place = (kind, seq, time, stored["actor"], detail, digest)
     for write, value in zip(_WRITE, (*values, *place), strict=True):
         write(seen, value)
     return data, seen

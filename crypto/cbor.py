@@ -92,8 +92,7 @@ def _normalise(top: dict[str, Any], max_depth: int) -> None:
                     continue
                 if kind is int and INT64_MIN <= item <= INT64_MAX:
                     continue
-                copied = _checked_copy(item)
-                node[place] = copied
+                node[place] = copied = _sorted_copy(item) if kind is dict else _checked_copy(item)
                 below.append(copied)
         level = below
         depth += bool(level)
@@ -101,10 +100,8 @@ def _normalise(top: dict[str, Any], max_depth: int) -> None:
             raise ProducerError(FailureCode.ENC_ENCODE, f"a value is nested deeper than {max_depth} levels")
 
 
-def _checked_copy(item: Any) -> dict[str, Any] | list[Any]:  # noqa: ANN401 - judged here
+def _checked_copy(item: Any) -> list[Any]:  # noqa: ANN401 - judged here
     kind = item.__class__
-    if kind is dict:
-        return _sorted_copy(item)
     if kind is list:
         copied: list[Any] = item.copy()
         return copied

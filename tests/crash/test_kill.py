@@ -135,38 +135,49 @@ async def read_record(folder: Path) -> VerifiedRecord:
         return await verified(log)
 
 
+Made = dict[str, int]
+
+
+def made(folder: Path) -> Made:
+    """How often there is each moment at which the one undisturbed process that worked here could have been killed."""
+    (line,) = lines(folder / "made")
+    counts = json.loads(line)
+    assert counts["appends"] > counts["commits"] > 0, "ends share their syncs with the admissions behind them"
+    appends, commits = counts["appends"], counts["commits"]
+    return {"before": appends, "after": appends, "written": commits, "committed": commits}
+
+
 @pytest.fixture(scope="module")
-def appends(victims: Victims, tmp_path_factory: pytest.TempPathFactory) -> int:
-    """How many appends an undisturbed run makes."""
+def moments(victims: Victims, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """How many appends and commits an undisturbed run makes."""
     folder = tmp_path_factory.mktemp("undisturbed")
     assert victims.run(Order(str(folder))) == 0
     whole = check_end(folder, Left((), Counter()))
     assert whole.effects == Counter(["pay-1", "note-1", "note-2", "pay-2"])
-    times = len({event.time for event in whole.events})
-    assert times > 15
-    return times
+    assert made(folder)["after"] > 15
+    return made(folder)
 
 
 @pytest.mark.slow
 def test_killed_right_after_each_append_in_turn_a_run_resumes(
-    victims: Victims, appends: int, tmp_path: Path
+    victims: Victims, moments: Made, tmp_path: Path
 ) -> None:
     """For every append n, on a real disk: killed when it has returned, the run is taken to its end by a new process."""
-    kill_at_each_append("after", victims, appends, tmp_path)
+    kill_at_each_append("after", victims, moments, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "written", "committed"])
 def test_killed_around_each_append_in_turn_a_run_resumes(
-    moment: str, victims: Victims, appends: int, memory_disk: Path
+    moment: str, victims: Victims, moments: Made, memory_disk: Path
 ) -> None:
-    """The same before an append, between its rows and its commit, and between its commit and the acknowledgement."""
-    kill_at_each_append(moment, victims, appends, memory_disk)
+    """The same before an append, between the rows and the commit of a transaction, and before its acknowledgement."""
+    kill_at_each_append(moment, victims, moments, memory_disk)
 
 
-def kill_at_each_append(moment: str, victims: Victims, appends: int, place: Path) -> None:
+def kill_at_each_append(moment: str, victims: Victims, moments: Made, place: Path) -> None:
     """For every append: kill there, resume in a new process, check that nothing is lost or done twice."""
-    for number in range(1, appends + 1):
+    for number in range(1, moments[moment] + 1):
         folder = place / str(number)
         folder.mkdir()
         assert victims.run(Order(str(folder), moment, number)) == KILLED

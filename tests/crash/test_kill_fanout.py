@@ -16,7 +16,7 @@ from affidavit.actors.events import Kind
 from affidavit.actors.fanout import FanoutState, RecordState
 from affidavit.actors.projection import project
 from tests.crash.fanout_victim import PAYMENTS
-from tests.crash.test_kill import KILLED, Left, Victims, left, read_record
+from tests.crash.test_kill import KILLED, Left, Victims, left, made, read_record
 from tests.crash.victim import Order
 from tests.environment import SOAK
 
@@ -59,8 +59,9 @@ def test_killed_around_any_append_of_a_fan_out_the_run_resumes(
     assert victims.run(Order(str(whole))) == 0
     undisturbed = check_end(whole, Left((), Counter()))
     assert undisturbed.effects.keys() == PAYMENTS
-    appends = len({event.time for event in undisturbed.events})
-    for number in range(1, appends, 1 if SOAK else 4):
+    # Which goals share a sync depends on the moment, so the next run may make a few commits less.
+    most = made(whole)[moment] - (0 if moment == "after" else 4)
+    for number in range(1, most, 1 if SOAK else 4):
         folder = memory_disk / str(number)
         folder.mkdir()
         assert victims.run(Order(str(folder), moment, number)) == KILLED

@@ -18,7 +18,7 @@ from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.crypto import Keyring, verify_record
 from tests.actors.mission_kit import RUN, SIGNER, check_record
 from tests.crash.talking_victim import ASKED, FORKED, SAID
-from tests.crash.test_kill import KILLED, Victims, lines
+from tests.crash.test_kill import KILLED, Made, Victims, lines, made
 from tests.crash.victim import Order
 
 KEYRING = Keyring()
@@ -73,22 +73,22 @@ async def is_complete(folder: Path, run_id: str) -> bool | None:
 
 
 @pytest.fixture(scope="module")
-def appends(victims: Victims, tmp_path_factory: pytest.TempPathFactory) -> int:
-    """How many appends all of it takes when nothing is killed."""
+def moments(victims: Victims, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """How many appends and commits all of it takes when nothing is killed."""
     folder = tmp_path_factory.mktemp("undisturbed")
     assert victims.run(Order(str(folder))) == 0
     check_end(folder, {RUN: (), FORKED: ()})
     assert Counter(lines(folder / "effects")) == Counter(["pay-1", "pay-2"])
-    return sum(len({event.time for event in events}) for events in left(folder).values())
+    return made(folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["after", "written"])
 def test_killed_at_each_append_in_turn_a_conversation_is_finished(
-    moment: str, victims: Victims, appends: int, memory_disk: Path
+    moment: str, victims: Victims, moments: Made, memory_disk: Path
 ) -> None:
     """For every append n: the process is killed there, and another one brings the run and its fork to their ends."""
-    for number in range(1, appends + 1):
+    for number in range(1, moments[moment] + 1):
         folder = memory_disk / str(number)
         folder.mkdir()
         assert victims.run(Order(str(folder), moment, number)) == KILLED

@@ -11,10 +11,12 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 import trio
 
@@ -60,12 +62,17 @@ class Order:
         folder: Where the store, the ledger of effects and the list of acknowledged events are.
         moment: `before` or `after` an append, `written` (after the rows, before the commit), `committed` (before the
             acknowledgement), `time`, or `never`.
-        number: Which append; for `time` the milliseconds after which the process is killed.
+        number: Which append, or which commit: appends of one moment share one. For `time` the milliseconds after which the
+            process is killed.
     """
 
     folder: str
     moment: str = "never"
     number: int = 0
+
+
+# What this process has made so far: `appends`, and the `commits` that they share.
+MADE: Final[Counter[str]] = Counter()
 
 
 def die() -> None:
@@ -87,13 +94,12 @@ class DoomedLog:
     def __init__(self, log: Log, order: Order) -> None:
         self._log = log
         self._order = order
-        self._appends = 0
         self.own, self.read, self.info, self.list, self.tips = log.own, log.read, log.info, log.list, log.tips
 
     async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         """Append, unless the end comes first."""
-        self._appends += 1
-        doomed = self._appends == self._order.number
+        MADE["appends"] += 1
+        doomed = MADE["appends"] == self._order.number
         if doomed and self._order.moment == "before":
             die()
         outcome = await self._log.append(entries)
@@ -105,8 +111,8 @@ class DoomedLog:
     def submit(self, entry: Entry, told: Told) -> None:
         """Submit, unless the end comes first; it counts as an append, and is acknowledged when that is told."""
         assert isinstance(self._log, SubmittingLog)
-        self._appends += 1
-        doomed = self._appends == self._order.number
+        MADE["appends"] += 1
+        doomed = MADE["appends"] == self._order.number
         if doomed and self._order.moment == "before":
             die()
 
@@ -127,15 +133,14 @@ class DoomedLog:
 
 def doom_commits(order: Order) -> None:
     """Have the store kill the process right before or right after its commit number n takes effect."""
-    commit, count = Store.commit, 0
+    commit = Store.commit
 
     def doomed(store: Store) -> None:
-        nonlocal count
-        count += 1
-        if count == order.number and order.moment == "written":
+        MADE["commits"] += 1
+        if MADE["commits"] == order.number and order.moment == "written":
             die()
         commit(store)
-        if count == order.number and order.moment == "committed":
+        if MADE["commits"] == order.number and order.moment == "committed":
             die()
 
     Store.commit = doomed  # type: ignore[assignment]
@@ -171,6 +176,9 @@ def victim(order: Order, life: Life) -> None:
     signal.alarm(PATIENCE)
     doom_commits(order)
     trio.run(life, order)
+    # Some victims take their folder for a place to meet and its last part for what to do.
+    if Path(order.folder).is_dir():
+        note(Path(order.folder, "made"), json.dumps(MADE))
 
 
 def main(life: Life = live) -> None:
