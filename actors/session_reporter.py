@@ -19,17 +19,21 @@ _OWN_KINDS: Final = frozenset(
 # What stands between two goals names the one above, which is the run's id for its root; all else of the root names none.
 _EDGES: Final = frozenset({Kind.CHILD_SPAWNED, Kind.CHILD_COMPLETED})
 
-# Neither opens, ends nor hands on anything, so that nothing the session decides is another for them.
-_BEHIND: Final = frozenset(
+# What any driver may report of any goal, and most of what one does report.
+_COMMON: Final = frozenset(
     {
-        Kind.ACTION_COMPLETED,
+        Kind.TURN_STARTED,
         Kind.ASSISTANT,
         Kind.TOOL_CALL,
         Kind.TOOL_RESULT,
         Kind.TURN_COMPLETED,
+        Kind.ACTION_ADMITTED,
+        Kind.ACTION_COMPLETED,
         Kind.EGRESS_DECISION,
     }
 )
+# Of these, what neither opens anything that work may begin on, nor anything that the session decides by.
+_BEHIND: Final = _COMMON - {Kind.TURN_STARTED, Kind.ACTION_ADMITTED}
 
 
 def _to_nobody(piece: LiveText) -> None:
@@ -102,7 +106,7 @@ def _checked(events: tuple[Event, ...], run_id: str) -> tuple[Event, ...]:
     Raises:
         ValueError: One of them may not be reported.
     """
-    if all(event.kind in _BEHIND and event.goal != run_id for event in events):
+    if all(event.kind in _COMMON and event.goal != run_id for event in events):
         return events
     for event in events:
         # A driver may say that a request expired, and never that a person decided.

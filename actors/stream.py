@@ -113,6 +113,7 @@ class Stream:
         """Return an event as `scrub_with` would have it recorded now."""
         return self._scrub(event) if self._scrub else event
 
+    @trio.lowlevel.enable_ki_protection  # what was made durable, or handed over, is told of whatever the keyboard says
     async def append(
         self,
         *events: Event,
@@ -157,6 +158,7 @@ class Stream:
             self._tell(committed)
             return committed.events
 
+    @trio.lowlevel.enable_ki_protection
     def append_behind(
         self, *events: Event, prepare: Prepare, failed: Callable[[Exception], None]
     ) -> tuple[Event, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -205,3 +206,35 @@ async def test_many_are_taken_in_a_row() -> None:
     await w.stream.settled()
     assert w.told == [["a"], ["b"], ["c"]]
     assert await w.texts() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_an_interrupt_from_the_keyboard_leaves_nothing_half_done(is_behind: bool) -> None:
+    """Ctrl-C in the middle of a record comes out behind it: the tip, the observers and the log agree."""
+    told: list[Committed] = []
+
+    async def main() -> None:
+        log = MemoryLog()
+        stream = await new_stream(log)
+
+        def interrupt_once(committed: Committed) -> None:
+            if not told:
+                signal.raise_signal(signal.SIGINT)
+            told.append(committed)
+
+        async def record() -> None:
+            if is_behind:
+                stream.append_behind(said("a"), prepare=as_given, failed=lambda _error: None)
+            else:
+                await stream.append(said("a"))
+            await trio.lowlevel.checkpoint()
+
+        stream.observe(interrupt_once)
+        with pytest.raises(KeyboardInterrupt):
+            await record()
+        await stream.append(said("b"))
+        assert stream.tip == 2
+        assert [event.text for event in await history(log, RUN)] == ["a", "b"]
+
+    trio.run(main)
+    assert [committed.events[0].text for committed in told] == ["a", "b"]

@@ -29,7 +29,7 @@ from affidavit.actors.models.port import ModelReply, ToolCall
 from affidavit.actors.nurseries import TasksFailed
 from affidavit.actors.projection import Projection, project, reduce
 from affidavit.actors.session import Session
-from tests.actors.fakes import Fault, FaultLog
+from tests.actors.fakes import Fault, LateLog
 from tests.actors.fanout_kit import Turns, fanout_config
 from tests.actors.mission_kit import RUN, FakeTool, check_record, ended, session_and_runtime
 from tests.environment import MACHINE_EXAMPLES
@@ -130,9 +130,9 @@ class World:
     async def life(self, stop: Stop | None) -> None:
         """Own the run until its end, or until something comes between."""
         moments = Moments(stop.moment if stop and stop.how in {"park", "cancel a goal"} else 0)
-        log = FaultLog(self.truth)
+        log = LateLog(self.truth)
         if stop and stop.how in Fault.__members__:
-            log = FaultLog(self.truth, at=(stop.moment,), fault=Fault[stop.how])
+            log = LateLog(self.truth, at=(stop.moment,), fault=Fault[stop.how])
         try:
             async with (
                 session_and_runtime(log, self.config(moments)) as (session, runtime),

@@ -29,7 +29,7 @@ from affidavit.actors.runtime import GoalRuntime, MissionExecutor, open_runtime
 from affidavit.actors.sealer import open_sealer
 from affidavit.actors.session import Session, open_session
 from affidavit.actors.toolbox.registry import Toolbox
-from tests.actors.fakes import Fault, FaultLog
+from tests.actors.fakes import Fault, LateLog
 from tests.actors.mission_kit import RUN, SIGNER, FakeTool, FreeModel, calls, check_record, verified
 from tests.environment import LIFE_EXAMPLES
 
@@ -60,7 +60,7 @@ LIVES = st.lists(
 )
 
 
-class LeavingLog(FaultLog):
+class LeavingLog(LateLog):
     """A log that has its owner cancelled right before one append."""
 
     leaves_at = 0

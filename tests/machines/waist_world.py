@@ -37,7 +37,7 @@ from affidavit.actors.session_record import SessionRecord
 from affidavit.actors.session_reporter import SessionReporter
 from affidavit.actors.session_rulings import SessionRulings
 from affidavit.actors.stream import Committed, Stream
-from tests.actors.fakes import Fault, FaultLog
+from tests.actors.fakes import Fault, LateLog
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ class Crash(Exception):
 class Life:
     """One owner of the run, from taking it up until it parks, crashes or loses its log."""
 
-    def __init__(self, log: FaultLog, clock: StepClock, events: tuple[Event, ...]) -> None:
+    def __init__(self, log: LateLog, clock: StepClock, events: tuple[Event, ...]) -> None:
         self.state = RunState()
         for event in events:
             self.state.apply(event)
@@ -202,7 +202,7 @@ class World:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self.truth = MemoryLog()
-        self.log = FaultLog(self.truth)
+        self.log = LateLog(self.truth)
         self.clock = StepClock()
         self.began: list[tuple[Action, int]] = []
         self.working: dict[int, Working] = {}
