@@ -241,7 +241,8 @@ class Stream:
     def _tell(self, committed: Committed) -> None:
         for observer in self._observers:
             observer(committed)
-        self._tail.publish(committed.events, sum(map(len, committed.rows)), keep=len(self.readers) > 0)
+        keep = len(self.readers) > 0
+        self._tail.publish(committed.events, sum(map(len, committed.rows)) if keep else 0, keep=keep)
         try:
             self._bus.publish(self._subject)
         except Exception:

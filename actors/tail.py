@@ -26,15 +26,15 @@ class Tail:
 
     Attributes:
         tip: The seq of the last event that was published, or where the writer took over.
-        grown: Set when the stream has grown, and then replaced; wait on the one that stood when you asked.
     """
 
-    __slots__ = ("_batches", "_bytes", "_events", "grown", "tip")
+    __slots__ = ("_batches", "_bytes", "_events", "_grown", "tip")
 
     def __init__(self, tip: int) -> None:
         """Begin at a tip, with nothing kept."""
         self.tip = tip
-        self.grown = trio.Event()
+        # Made for whoever waits, set and forgotten when the stream has grown.
+        self._grown: trio.Event | None = None
         # Each append as it was published, with its bytes; most readers want exactly the newest.
         self._batches: deque[tuple[tuple[Event, ...], int]] = deque()
         self._events = 0
@@ -44,12 +44,19 @@ class Tail:
         """How many events are kept."""
         return self._events
 
+    @property
+    def grown(self) -> trio.Event:
+        """Set when the stream has grown since this was asked for; wait on the one that stood when you looked."""
+        if self._grown is None:
+            self._grown = trio.Event()
+        return self._grown
+
     def publish(self, events: tuple[Event, ...], size: int, *, keep: bool) -> None:
         """Take over what has become durable, and wake whoever waits.
 
         Args:
             events: The events after the tip, in order.
-            size: Their stored size in bytes.
+            size: Their stored size in bytes, if anybody reads along.
             keep: Whether anybody reads along.
         """
         self.tip = events[-1].seq
@@ -72,8 +79,9 @@ class Tail:
 
     def wake(self) -> None:
         """Wake whoever waits, whether or not there is anything new."""
-        grown, self.grown = self.grown, trio.Event()
-        grown.set()
+        grown, self._grown = self._grown, None
+        if grown is not None:
+            grown.set()
 
     def after(self, cursor: int) -> tuple[Event, ...] | None:
         """Return what follows a cursor, as far as it is kept in one piece up to the tip.
