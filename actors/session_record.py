@@ -161,7 +161,13 @@ class SessionRecord:
             check()
             return self.state.admit(given)
 
-        return self.stream.append_behind(*events, prepare=prepare, failed=self.fail)
+        try:
+            return self.stream.append_behind(*events, prepare=prepare, failed=self.fail)
+        except _TooLate:
+            raise
+        except LogError as error:
+            self.fail(error)
+            raise
 
     def _as_asked_for(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         """Have a cancellation that the runtime itself reports say who asked for it."""

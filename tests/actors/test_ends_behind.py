@@ -148,6 +148,28 @@ async def test_a_caller_that_does_nothing_more_hears_of_a_loss(autojump_clock: M
         await act_once()
 
 
+async def test_a_log_that_takes_nothing_any_more_stops_the_session(autojump_clock: MockClock) -> None:
+    """One that has closed itself refuses an end at once: the caller hears of it, and so does the host."""
+    log = LateLog(MemoryLog())
+
+    async def act_once() -> None:
+        async with going(log) as g:
+
+            async def close_the_log(_permit: Permit) -> Done[str]:
+                await trio.lowlevel.checkpoint()
+                log.closed = True
+                return Done("ok")
+
+            with pytest.raises(LogClosed):
+                await g.dispatcher.govern(ACTION, close_the_log)
+            await trio.sleep_forever()
+
+    with pytest.raises(SessionFailed):
+        await act_once()
+    log.reopen()
+    assert await kinds(log) == WHOLE[:1]
+
+
 async def test_leaving_the_session_waits_for_it() -> None:
     """A run that is parked right after an action has that action's end on its record."""
     log = LateLog(MemoryLog())
