@@ -12,6 +12,7 @@ from affidavit.actors.goal import GoalSpec
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.tools.agent_tools import ANYWHERE, agent_toolbox
+from affidavit.tools.choices import Choices
 from affidavit.tools.commands.goal_options import GoalOptions
 from affidavit.tools.commands.workspace_brief import system_prompt
 from affidavit.tools.console.choice import wants_view
@@ -19,7 +20,6 @@ from affidavit.tools.driving import Setting
 from affidavit.tools.errors import UsageError
 from affidavit.tools.place import Place
 from affidavit.tools.policies import granted, policy_of, say_doubts, tools_named
-from affidavit.tools.recorded import Choices
 
 
 @dataclass(frozen=True, slots=True)

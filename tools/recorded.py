@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
@@ -16,21 +15,13 @@ from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.projection import Projection, project
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.tools.agent_tools import agent_toolbox
+from affidavit.tools.choices import Choices
 from affidavit.tools.console.choice import wants_view
 from affidavit.tools.driving import Setting
 from affidavit.tools.errors import UsageError
-from affidavit.tools.options import MODEL_VARIABLE
 from affidavit.tools.place import Place
 from affidavit.tools.policies import policy_of, say_doubts, tools_named
 
-RecordedModel: TypeAlias = Annotated[
-    str | None,
-    Parameter(
-        name="--model",
-        env_var=MODEL_VARIABLE,
-        help="Which model, as for `affidavit run`; by default the one that the run began with.",
-    ),
-]
 AcceptChanges: TypeAlias = Annotated[
     bool,
     Parameter(
@@ -87,29 +78,6 @@ async def find(place: Place, text: str) -> Found:
         run_id = await find_run(log, text)
         events = await history(log, run_id)
     return Found(run_id, events, project(events))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
-    """What a person chose for driving a run on.
-
-    Attributes:
-        model: The model; None for the one that it began with.
-        workspace: Where the agent may work.
-        policy: The policy's file.
-        secret_file: A file of further secrets.
-        wait: Whether to go on waiting for a person's approval.
-        as_json: Whether standard output is for programs.
-        plain: Whether to show it line by line, also on a full terminal.
-    """
-
-    model: str | None
-    workspace: Path | None
-    policy: Path | None
-    secret_file: Path | None
-    wait: bool | None
-    as_json: bool
-    plain: bool
 
 
 async def setting_of(place: Place, found: Found, choices: Choices) -> tuple[Setting, Toolbox]:

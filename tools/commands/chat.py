@@ -16,27 +16,25 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.tools.asking import Principal, principal_of
 from affidavit.tools.beginning import begin_with
+from affidavit.tools.choices import NO_CHOICES, Choices
 from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
 from affidavit.tools.commands.run import run_id_of
-from affidavit.tools.console.choice import Plain
 from affidavit.tools.driving import Engine, Setting, Start, open_engine
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, PARKED, UsageError, notice
 from affidavit.tools.handover import handover_lines
 from affidavit.tools.interrupts import open_interrupts
 from affidavit.tools.lines_in import LinesIn
-from affidavit.tools.options import AsJson, SecretFile, Store, Wait, Workspace
 from affidavit.tools.output import Output
 from affidavit.tools.picker import pick
 from affidavit.tools.place import Place, place_of
-from affidavit.tools.policies import PolicyFile
-from affidavit.tools.recorded import AcceptChanges, Choices, Found, RecordedModel, find, setting_of
+from affidavit.tools.recorded import AcceptChanges, Found, find, setting_of
 
 _PROMPT: Final = "you> "
 _LEAVING: Final = frozenset({"/exit", "/quit"})
 _STOPPED: Final = frozenset({PARKED, INTERRUPTED})
 
 
-async def chat(  # noqa: PLR0913  # each is an option of its own
+async def chat(
     run_id: Annotated[
         str | None,
         Parameter(
@@ -45,20 +43,13 @@ async def chat(  # noqa: PLR0913  # each is an option of its own
     ] = None,
     /,
     *,
-    model: RecordedModel = None,
     pick_one: Annotated[
         bool, Parameter(name="--pick", help="Choose the conversation to go on with from a list.")
     ] = False,
-    workspace: Workspace = None,
-    policy: PolicyFile = None,
+    choices: Choices = NO_CHOICES,
     goal: GoalOptions = NO_GOAL_OPTIONS,
     principal: Principal = None,
     accept_changes: AcceptChanges = False,
-    secret_file: SecretFile = None,
-    wait: Wait = None,
-    as_json: AsJson = False,
-    plain: Plain = False,
-    store: Store = None,
 ) -> int:
     """Talk with an agent, turn by turn, in one run whose record grows and is sealed.
 
@@ -76,21 +67,12 @@ async def chat(  # noqa: PLR0913  # each is an option of its own
       affidavit chat --model local --workspace .
       affidavit chat @last
     """
-    place, lines = place_of(store), LinesIn()
+    place, lines = place_of(choices.store), LinesIn()
     if pick_one:
         if run_id is not None:
             raise UsageError("--pick chooses a conversation, and one is named already; leave one of them out")
         run_id = await pick(place, lines)
-    talk = _Talk(lines, principal_of(principal), as_json=as_json)
-    choices = Choices(
-        model=model,
-        workspace=workspace,
-        policy=policy,
-        secret_file=secret_file,
-        wait=wait,
-        as_json=as_json,
-        plain=plain,
-    )
+    talk = _Talk(lines, principal_of(principal), as_json=choices.as_json)
     if run_id is None:
         return await _begin(place, choices, goal, talk)
     return await _go_on(await find(place, run_id), place, choices, talk, accept_changes=accept_changes)

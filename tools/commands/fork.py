@@ -12,17 +12,16 @@ from affidavit.actors.asker import checked_words
 from affidavit.actors.errors import ForkRefused
 from affidavit.actors.host import Host, Run
 from affidavit.actors.mission_config import MissionConfig
+from affidavit.tools.choices import NO_CHOICES, Choices
 from affidavit.tools.commands.run import run_id_of
-from affidavit.tools.console.choice import Plain
 from affidavit.tools.driving import drive
 from affidavit.tools.errors import UsageError, notice
-from affidavit.tools.options import AsJson, RunId, SecretFile, Store, Wait, Workspace
+from affidavit.tools.options import RunId
 from affidavit.tools.place import place_of
-from affidavit.tools.policies import PolicyFile
-from affidavit.tools.recorded import Choices, RecordedModel, find, setting_of
+from affidavit.tools.recorded import find, setting_of
 
 
-async def fork(  # noqa: PLR0913  # each is an option of its own
+async def fork(
     run_id: RunId,
     text: Annotated[
         str, Parameter(name="TEXT", help="What to say there; without it, the agent goes on as it was.")
@@ -40,14 +39,7 @@ async def fork(  # noqa: PLR0913  # each is an option of its own
     id: Annotated[  # the contract's own name for it
         str | None, Parameter(name="--id", help="The new run's id, instead of a fresh one.")
     ] = None,
-    model: RecordedModel = None,
-    workspace: Workspace = None,
-    policy: PolicyFile = None,
-    secret_file: SecretFile = None,
-    wait: Wait = None,
-    as_json: AsJson = False,
-    plain: Plain = False,
-    store: Store = None,
+    choices: Choices = NO_CHOICES,
 ) -> int:
     """Begin a new run that goes on from a point of another, and watch it live.
 
@@ -68,17 +60,8 @@ async def fork(  # noqa: PLR0913  # each is an option of its own
             checked_words(text)
         except ValueError as error:
             raise UsageError(str(error)) from None
-    place = place_of(store)
+    place = place_of(choices.store)
     found = await find(place, run_id)
-    choices = Choices(
-        model=model,
-        workspace=workspace,
-        policy=policy,
-        secret_file=secret_file,
-        wait=wait,
-        as_json=as_json,
-        plain=plain,
-    )
     setting, toolbox = await setting_of(place, found, choices)
     setting = replace(setting, run_id=run_id_of(id), after=0)
 

@@ -13,15 +13,13 @@ from affidavit.actors.host import Host, Run
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.crypto.failures import AffidavitError
-from affidavit.tools.console.choice import Plain
+from affidavit.tools.choices import NO_CHOICES, Choices
 from affidavit.tools.driving import drive
 from affidavit.tools.errors import CONVERGED, INTERRUPTED, MISUSE, PARKED, STALLED, UsageError, notice
 from affidavit.tools.handover import handover_lines
-from affidavit.tools.options import AsJson, SecretFile, Store, Wait, Workspace
 from affidavit.tools.output import Output
 from affidavit.tools.place import Place, place_of
-from affidavit.tools.policies import PolicyFile
-from affidavit.tools.recorded import AcceptChanges, Choices, Found, RecordedModel, find, setting_of
+from affidavit.tools.recorded import AcceptChanges, Found, find, setting_of
 from affidavit.tools.sealing import seal_run
 from affidavit.tools.status import status_lines
 
@@ -29,7 +27,7 @@ from affidavit.tools.status import status_lines
 _GRAVITY: Final = (CONVERGED, STALLED, PARKED, MISUSE)
 
 
-async def resume(  # noqa: PLR0913  # each is an option of its own
+async def resume(
     run_id: Annotated[
         str | None,
         Parameter(name="ID", help="A run's id, the unique beginning of one, or @last for the newest."),
@@ -42,15 +40,8 @@ async def resume(  # noqa: PLR0913  # each is an option of its own
             name="--all", help="Every run of this store that has not ended and nobody drives, one by one."
         ),
     ] = False,
-    model: RecordedModel = None,
-    workspace: Workspace = None,
-    policy: PolicyFile = None,
+    choices: Choices = NO_CHOICES,
     accept_changes: AcceptChanges = False,
-    secret_file: SecretFile = None,
-    wait: Wait = None,
-    as_json: AsJson = False,
-    plain: Plain = False,
-    store: Store = None,
 ) -> int:
     """Go on with a run that was interrupted, from what its log says.
 
@@ -69,21 +60,12 @@ async def resume(  # noqa: PLR0913  # each is an option of its own
     """
     if (run_id is None) != every:
         raise UsageError("name one run to go on with, or --all")
-    place = place_of(store)
-    choices = Choices(
-        model=model,
-        workspace=workspace,
-        policy=policy,
-        secret_file=secret_file,
-        wait=wait,
-        as_json=as_json,
-        plain=plain,
-    )
+    place = place_of(choices.store)
     if run_id is None:
         return await _every(place, choices, accept_changes=accept_changes)
     found = await find(place, run_id)
     if found.status.terminal:
-        return await _tell_of_the_end(place, found, as_json=as_json)
+        return await _tell_of_the_end(place, found, as_json=choices.as_json)
     return await _one(place, found, choices, accept_changes=accept_changes)
 
 

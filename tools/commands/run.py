@@ -11,40 +11,22 @@ from affidavit.actors.host import Host, Run
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.tools.beginning import begin_with
+from affidavit.tools.choices import FirstChoices
 from affidavit.tools.commands.goal_options import NO_GOAL_OPTIONS, GoalOptions
-from affidavit.tools.console.choice import Plain
 from affidavit.tools.driving import drive
 from affidavit.tools.errors import UsageError
-from affidavit.tools.options import MODEL_VARIABLE, AsJson, SecretFile, Store, Wait, Workspace
 from affidavit.tools.place import place_of
-from affidavit.tools.policies import PolicyFile
-from affidavit.tools.recorded import Choices
 
 
-async def run(  # noqa: PLR0913  # each is an option of its own
+async def run(
     objective: Annotated[str, Parameter(name="OBJECTIVE", help="What the agent is to do, in words.")],
     /,
     *,
-    model: Annotated[
-        str,
-        Parameter(
-            name="--model",
-            env_var=MODEL_VARIABLE,
-            help="Which model: openai:NAME or anthropic:NAME (OPENAI_API_KEY, OPENAI_BASE_URL and so on), the same by the "
-            "vendor's own client as openai-sdk:NAME or anthropic-sdk:NAME, local, local:FILE.gguf, or script:FILE.",
-        ),
-    ],
-    workspace: Workspace = None,
-    policy: PolicyFile = None,
+    choices: FirstChoices,
     goal: GoalOptions = NO_GOAL_OPTIONS,
     id: Annotated[  # the contract's own name for it
         str | None, Parameter(name="--id", help="The run's id, instead of a fresh one.")
     ] = None,
-    secret_file: SecretFile = None,
-    wait: Wait = None,
-    as_json: AsJson = False,
-    plain: Plain = False,
-    store: Store = None,
 ) -> int:
     """Give an agent an objective, and watch it live until it is done.
 
@@ -61,16 +43,7 @@ async def run(  # noqa: PLR0913  # each is an option of its own
     """
     if not objective.strip():
         raise UsageError("the objective is empty; say what the agent is to do")
-    choices = Choices(
-        model=model,
-        workspace=workspace,
-        policy=policy,
-        secret_file=secret_file,
-        wait=wait,
-        as_json=as_json,
-        plain=plain,
-    )
-    begun = await begin_with(place_of(store), run_id_of(id), model, choices, goal)
+    begun = await begin_with(place_of(choices.store), run_id_of(id), choices.model, choices, goal)
     run_id = begun.setting.run_id
 
     async def start(host: Host, config: MissionConfig) -> Run:

@@ -20,32 +20,24 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.session_inbox import NOT_DRIVEN
 from affidavit.actors.timer import DEFAULT_STREAM_POLL
 from affidavit.tools.asking import OWNER_GRACE, OwnerSilent, Principal, principal_of
+from affidavit.tools.choices import NO_CHOICES, Choices
 from affidavit.tools.commands.watch import watch
-from affidavit.tools.console.choice import Plain
 from affidavit.tools.driving import drive
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
-from affidavit.tools.options import AsJson, RunId, SecretFile, Store, Wait, Workspace
+from affidavit.tools.options import RunId
 from affidavit.tools.own_secrets import without_secrets
 from affidavit.tools.place import Place, place_of
-from affidavit.tools.policies import PolicyFile
-from affidavit.tools.recorded import AcceptChanges, Choices, Found, RecordedModel, find, setting_of
+from affidavit.tools.recorded import AcceptChanges, Found, find, setting_of
 
 
-async def say(  # noqa: PLR0913  # each is an option of its own
+async def say(
     run_id: RunId,
     text: Annotated[str, Parameter(name="TEXT", help="What to say, in words.")],
     /,
     *,
     principal: Principal = None,
-    model: RecordedModel = None,
-    workspace: Workspace = None,
-    policy: PolicyFile = None,
+    choices: Choices = NO_CHOICES,
     accept_changes: AcceptChanges = False,
-    secret_file: SecretFile = None,
-    wait: Wait = None,
-    as_json: AsJson = False,
-    plain: Plain = False,
-    store: Store = None,
 ) -> int:
     """Go on with a run that has ended, and watch it live until it has answered.
 
@@ -60,7 +52,7 @@ async def say(  # noqa: PLR0913  # each is an option of its own
 
       affidavit say @last "Now in one sentence." --workspace .
     """
-    place, who = place_of(store), principal_of(principal)
+    place, who = place_of(choices.store), principal_of(principal)
     try:
         checked_words(text)
     except ValueError as error:
@@ -70,16 +62,7 @@ async def say(  # noqa: PLR0913  # each is an option of its own
         raise _going(found)
     asked = await _ask_owner(place, found, text, who)
     if asked.said:
-        return await _follow(place, found, asked.said, as_json=as_json, plain=plain)
-    choices = Choices(
-        model=model,
-        workspace=workspace,
-        policy=policy,
-        secret_file=secret_file,
-        wait=wait,
-        as_json=as_json,
-        plain=plain,
-    )
+        return await _follow(place, found, asked.said, as_json=choices.as_json, plain=choices.plain)
     setting, toolbox = await setting_of(place, found, choices)
 
     async def start(host: Host, config: MissionConfig) -> Run:
