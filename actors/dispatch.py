@@ -11,14 +11,12 @@ that rests on the end.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar, final
+from typing import Final, final
 
 import trio
 
-from affidavit.actors.amounts import NOTHING, Amounts
 from affidavit.actors.approvals import Approval
 from affidavit.actors.clock import NANOSECONDS, Clock, SystemClock
 from affidavit.actors.deciders.chain import judge
@@ -32,45 +30,9 @@ from affidavit.actors.faults import stopping_part
 from affidavit.actors.gate import Gate
 from affidavit.actors.ledger_port import Ledger
 from affidavit.actors.nurseries import open_owned_nursery
-
-T = TypeVar("T")
+from affidavit.actors.work import Done, Permit, T, Work, allowed_seconds, with_time
 
 COMMIT_GRACE: Final = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Permit:
-    """What an admitted action may do.
-
-    Attributes:
-        call: Its correlation id.
-        seconds: How long its work may take; None for as long as it likes.
-    """
-
-    call: int
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Done(Generic[T]):
-    """How an action ended.
-
-    Attributes:
-        value: What the caller gets.
-        events: What the action produced, recorded in one append with its end.
-        error_class: Fault class if it failed, else empty.
-        error_code: A finer code.
-        used: What it used of the budgets; the waist itself adds the time.
-    """
-
-    value: T
-    events: tuple[Event, ...] = ()
-    error_class: str = ""
-    error_code: str = ""
-    used: Amounts = NOTHING
-
-
-Work = Callable[[Permit], Awaitable[Done[T]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +177,7 @@ class Dispatcher:
         try:
             done = await work(permit)
         except (Exception, SystemExit):
-            spent = _settled(action, action.reserve, begun)
+            spent = with_time(action, action.reserve, begun)
             end = ended(action, permit.call, FaultClass.TERMINAL, "crashed", spent)
             await self._commit(end)  # noqa: ASYNC120  # shielded and bounded within
             raise
@@ -224,13 +186,13 @@ class Dispatcher:
             stop = stopping_part(error)
             fault = self.stop_fault
             # What it may have used is spent, since nobody knows; how long it took is known.
-            spent = _settled(action, action.reserve, begun)
+            spent = with_time(action, action.reserve, begun)
             end = ended(action, permit.call, fault, "" if stop is error else "crashed", spent)
             await self._commit(end, *stopped(fault))  # noqa: ASYNC102  # shielded and bounded within
             if stop is None or stop is error:
                 raise
             raise stop from None  # noqa: ASYNC104  # the stop itself is raised again, apart from the crash
-        used = _settled(action, done.used, begun)
+        used = with_time(action, done.used, begun)
         outcome = (ended(action, permit.call, done.error_class, done.error_code, used), *done.events)
         if not self._ledger.record_behind(*outcome):
             await self._commit(*outcome)
@@ -290,7 +252,7 @@ class Dispatcher:
                 admission = admitted(judgement.action, call, self._grant_digest, approval)
                 # No await lies between the judgement and this: what is decided in between is not judged.
                 if await self._is_recorded(*opening, admission):
-                    return judgement.action, Permit(call, _seconds(judgement.action))
+                    return judgement.action, Permit(call, allowed_seconds(judgement.action))
             elif is_heard and why is not None:
                 return _Halt(why, approval, call, standing.now)
             # Within the gate, so that of many that wait at it, none goes by a look from before the one ahead of it.
@@ -325,16 +287,3 @@ class Dispatcher:
             await self._ledger.record(*events)
         if scope.cancelled_caught:
             raise LogError(f"the end of an action could not be recorded within {COMMIT_GRACE:g} s")
-
-
-def _seconds(action: Action) -> float | None:
-    limit = action.reserve.ms or action.limit_ms
-    return limit / 1000 if limit else None
-
-
-def _settled(action: Action, used: Amounts, begun: float) -> Amounts:
-    """Add the time to what was used, where time is budgeted: never more than was held back, since work is cut at that."""
-    if not action.reserve.ms:
-        return used
-    elapsed = math.ceil((trio.current_time() - begun) * 1000)
-    return Amounts(used.tokens, used.cost_micros, min(elapsed, action.reserve.ms))

@@ -5,14 +5,13 @@ Reads alone, and needs no key. A run may be of any size: its rows are read a pag
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from affidavit.actors.errors import SealRefused, StoreDamaged, UnknownRun
 from affidavit.actors.events import RECORD_KINDS, Event, Kind
-from affidavit.actors.history import event_of
-from affidavit.actors.logs.port import LogReader, Row
+from affidavit.actors.logs.port import LogReader
+from affidavit.actors.pages import Progress, each_page, last_event, page
 from affidavit.actors.run_state import size_of
 from affidavit.crypto.consistency_proof import encode_consistency_proof
 from affidavit.crypto.event_proof import encode_event_proof
@@ -22,11 +21,7 @@ from affidavit.crypto.path_builder import consistency, inclusion
 from affidavit.crypto.proofs import root_from_inclusion, verify_consistency_path
 from affidavit.crypto.record import RecordWriter
 
-_PAGE: Final = 256
 _NAMED: Final = 10  # seals that a refusal names
-
-# Told how many of how many events are done.
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +83,11 @@ async def last_seal(log: LogReader, run_id: str) -> Seal:
     info = await log.info(run_id)
     if info is None:
         raise UnknownRun(f"there is no run {run_id}")
-    seal = await _last_event(log, run_id, (0, info.tip), lambda event: event.kind == Kind.RECORD_SEALED)
+    seal = await last_event(log, run_id, (0, info.tip), lambda event: event.kind == Kind.RECORD_SEALED)
     if seal is None:
         raise SealRefused(f"run {run_id} was never sealed")
     size = _covered(seal)
-    later = await _last_event(log, run_id, (size, info.tip), lambda event: event.kind not in RECORD_KINDS)
+    later = await last_event(log, run_id, (size, info.tip), lambda event: event.kind not in RECORD_KINDS)
     return Seal(
         size=size,
         root=_octets(seal, "root"),
@@ -127,7 +122,7 @@ async def export(
     """
     seal = await last_seal(log, run_id)
     writer = RecordWriter(seal.size, file.write)
-    await _each_page(log, run_id, seal.size, writer.add, progress)
+    await each_page(log, run_id, seal.size, writer.add, progress)
     root = _require_signed(writer.root(), seal, run_id)
     writer.finish(seal.checkpoint)
     return Exported(seal.size, root, seal.kid, seal.tip, seal.covers_all)
@@ -183,8 +178,8 @@ async def event_path(log: LogReader, run_id: str, seq: int, *, progress: Progres
     if not 1 <= seq <= seal.size:
         raise SealRefused(f"the last seal of run {run_id} covers events 1 to {seal.size}, not {seq}")
     builder = inclusion(seq - 1, seal.size)
-    await _each_page(log, run_id, seal.size, lambda events: builder.extend(leaf_hashes(events)), progress)
-    (proved,) = await _page(log, run_id, seq - 1, seq)
+    await each_page(log, run_id, seal.size, lambda events: builder.extend(leaf_hashes(events)), progress)
+    (proved,) = await page(log, run_id, seq - 1, seq)
     path = builder.path()
     root = root_from_inclusion(leaf_hash(proved.data), seq - 1, seal.size, path)
     _require_signed(root, seal, run_id)
@@ -217,63 +212,18 @@ async def prove_extension(
             sizes.append(size_of(event))
         return event.kind == Kind.RECORD_SEALED and size_of(event) == size
 
-    before = await _last_event(log, run_id, (0, after.tip), is_meant)
+    before = await last_event(log, run_id, (0, after.tip), is_meant)
     if before is None:
         known = ", ".join(map(str, sizes[:_NAMED])) + (", ..." if len(sizes) > _NAMED else "")
         raise SealRefused(f"no seal of run {run_id} covers {size} events; there are seals of {known}")
     builder = consistency(_covered(before), after.size)
-    await _each_page(log, run_id, after.size, lambda events: builder.extend(leaf_hashes(events)), progress)
+    await each_page(log, run_id, after.size, lambda events: builder.extend(leaf_hashes(events)), progress)
     path = builder.path()
     try:
         verify_consistency_path(size, _octets(before, "root"), after.size, after.root, path)
     except VerificationError as error:
         raise StoreDamaged(_changed(after.size, run_id)) from error
     return encode_consistency_proof(after.checkpoint, path, _octets(before, "checkpoint"))
-
-
-async def _each_page(
-    log: LogReader,
-    run_id: str,
-    size: int,
-    take: Callable[[list[bytes]], None],
-    progress: Progress | None,
-) -> None:
-    """Hand over the bytes of events 1 to `size`, a page at a time."""
-    done = 0
-    while done < size:
-        page = await _page(log, run_id, done, min(done + _PAGE, size))
-        take([row.data for row in page])
-        done += len(page)
-        if progress is not None:
-            progress(done, size)
-
-
-async def _last_event(
-    log: LogReader, run_id: str, between: tuple[int, int], wanted: Callable[[Event], bool]
-) -> Event | None:
-    """Return the last event that is wanted, after one seq and up to another; it looks from the end."""
-    after, end = between
-    while end > after:
-        start = max(after, end - _PAGE)
-        for row in reversed(await _page(log, run_id, start, end)):
-            event = event_of(row, run_id)
-            if wanted(event):
-                return event
-        end = start
-    return None
-
-
-async def _page(log: LogReader, run_id: str, after: int, upto: int) -> tuple[Row, ...]:
-    """Return the rows after one seq up to another, every one of them.
-
-    Raises:
-        StoreDamaged: One is missing.
-    """
-    page = await log.read(run_id, after, upto - after)
-    for seq in range(after + 1, upto + 1):
-        if len(page) < seq - after or page[seq - after - 1].seq != seq:
-            raise StoreDamaged(f"the store is damaged: event {seq} of run {run_id} is missing")
-    return page
 
 
 def _covered(seal: Event) -> int:

@@ -11,17 +11,15 @@ from affidavit.actors.approvals import Decision
 from affidavit.actors.brake_all import Braked, brake_all
 from affidavit.actors.buses.port import Bus
 from affidavit.actors.clock import Clock
-from affidavit.actors.errors import RunGoing
 from affidavit.actors.events import Event
 from affidavit.actors.forking import branch_of
-from affidavit.actors.goal import GoalKey, GoalSpec
+from affidavit.actors.goal import GoalSpec
+from affidavit.actors.host_begins import by_resuming, by_saying, by_submitting, going_here
 from affidavit.actors.host_runs import HostRuns, OnFailure, OpenRuntime, Run
 from affidavit.actors.ids import check_run_id, new_run_id
 from affidavit.actors.logs.port import Log
 from affidavit.actors.mission_config import MissionConfig
-from affidavit.actors.runtime_port import Runtime
 from affidavit.actors.sealer import Sealer
-from affidavit.actors.session import Session
 from affidavit.actors.timer import Timer
 
 
@@ -63,11 +61,7 @@ class Host:
             LogError: The run could not be recorded.
         """
         run_id = check_run_id(id) if id is not None else new_run_id(self._clock.now_ns())
-
-        async def begin(session: Session, runtime: Runtime) -> None:
-            await session.submit(runtime, spec)
-
-        return await self._runs.start(run_id, config, begin, accept_changes=False)
+        return await self._runs.start(run_id, config, by_submitting(spec), accept_changes=False)
 
     async def resume(
         self, run_id: str, config: MissionConfig | OpenRuntime, *, accept_changes: bool = False
@@ -87,11 +81,7 @@ class Host:
             LogError: The run could not be read or recorded.
         """
         await self._runs.require(run_id)
-
-        async def begin(session: Session, runtime: Runtime) -> None:
-            await session.resume(runtime, GoalKey(run_id))
-
-        return await self._runs.start(run_id, config, begin, accept_changes=accept_changes)
+        return await self._runs.start(run_id, config, by_resuming(run_id), accept_changes=accept_changes)
 
     async def say(
         self,
@@ -123,23 +113,10 @@ class Host:
             LogError: The run could not be read or recorded.
         """
         await self._runs.require(run_id)
-        known = self._runs.get(run_id)
-        if known is not None and not known.ended.is_set():
-            if causation_id and known.session.effect_of(causation_id):
-                return known
-            if not known.session.finished:
-                raise RunGoing(f"run {run_id} has not ended; it is being driven here")
-            # It is being sealed still.
-            await known.closed()
-
-        async def begin(session: Session, runtime: Runtime) -> None:
-            is_said = bool(causation_id and session.effect_of(causation_id))
-            if not session.finished and not is_said:
-                raise RunGoing(f"run {run_id} has not ended; resume goes on with it")
-            await session.resume(runtime, GoalKey(run_id))
-            if not is_said:
-                await session.say(text, principal=principal, causation_id=causation_id)
-
+        here = await going_here(self._runs.get(run_id), causation_id)
+        if here is not None:
+            return here
+        begin = by_saying(run_id, text, principal=principal, causation_id=causation_id)
         return await self._runs.start(run_id, config, begin, accept_changes=accept_changes)
 
     async def fork(
@@ -165,10 +142,7 @@ class Host:
             raise RuntimeError("a fork holds a signed checkpoint of its parent, and this host has no signer")
         branch = await branch_of(self.log, self._sealer, run_id, at, text)
         fork_id = check_run_id(id) if id is not None else new_run_id(self._clock.now_ns())
-
-        async def begin(session: Session, runtime: Runtime) -> None:
-            await session.submit(runtime, branch.spec, fork=branch.fork)
-
+        begin = by_submitting(branch.spec, branch.fork)
         return await self._runs.start(fork_id, config, begin, accept_changes=False)
 
     async def adopt(self, config_for: ConfigFor, *, accept_changes: bool = False) -> tuple[Adopted, ...]:

@@ -14,13 +14,14 @@ import trio
 from affidavit.actors.checks import Check, CheckNotRun, CheckResult
 from affidavit.actors.checks_fold import Lost, Verdict
 from affidavit.actors.deciders.port import Action, Denial
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.events import Event, FaultClass, Kind, Trust
 from affidavit.actors.faults import stopping_part, words_of
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.mission_reply import MAX_NAME, fit_marked
 from affidavit.actors.text import fit
+from affidavit.actors.work import Done, Permit
 
 SUCCESS: Final = "success"
 FAILURE: Final = "failure"

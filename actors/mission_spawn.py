@@ -15,7 +15,7 @@ from affidavit.actors.conversation import PendingCall
 from affidavit.actors.deciders.fanout import SPAWN_ACTION, FanoutLimit
 from affidavit.actors.deciders.port import Action, Decider, Denial
 from affidavit.actors.delegation import AgentProfile, SpawnTool
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import ToolFailed
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.faults import words_of
@@ -28,6 +28,7 @@ from affidavit.actors.policy.model import Delegation
 from affidavit.actors.rules import trust_of
 from affidavit.actors.text import clean
 from affidavit.actors.toolbox.arguments import validate_arguments
+from affidavit.actors.work import Done, Permit
 from affidavit.crypto.event_form import MAX_EVENT_BYTES
 
 # The event that begins a goal holds its prompt once and its objective twice; the rest is for the grant and the names.

@@ -15,7 +15,7 @@ from affidavit.actors.backoff import wait_before
 from affidavit.actors.containment.levels import Level
 from affidavit.actors.conversation import PendingCall
 from affidavit.actors.deciders.port import Action, Denial
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import ToolFailed
 from affidavit.actors.events import Event, FaultClass, Trust
 from affidavit.actors.faults import stopping_part, words_of
@@ -28,6 +28,7 @@ from affidavit.actors.recovery import CANCELLED_TEXT, INTERRUPTED_TEXT, result_e
 from affidavit.actors.rules import is_approved_by_hand, trust_of
 from affidavit.actors.toolbox.arguments import validate_arguments
 from affidavit.actors.toolbox.port import ContainedTool, KeyedTool, Tool
+from affidavit.actors.work import Done, Permit
 
 _MAX_NAME: Final = 200
 

@@ -15,7 +15,7 @@ from affidavit.actors.conversation import SELF_CHECK
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial
 from affidavit.actors.deltas import LiveFeed
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import ModelError
 from affidavit.actors.events import Event, FaultClass, Kind, Trust, Usage
 from affidavit.actors.faults import words_of
@@ -27,6 +27,7 @@ from affidavit.actors.models.port import Message, ModelReply, ModelRequest
 from affidavit.actors.netguard.guard import Guard
 from affidavit.actors.netguard.scope import going_out_through
 from affidavit.actors.text import fit
+from affidavit.actors.work import Done, Permit
 
 CHECK_YOURSELF: Final = (
     "Before this answer counts, check it yourself against what was asked above: is it complete, is it correct, and does "

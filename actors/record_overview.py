@@ -14,9 +14,9 @@ from typing import Final, final
 from affidavit.actors.codec import STORED_TYPES, view
 from affidavit.actors.errors import UnknownRun
 from affidavit.actors.events import Event, Kind
-from affidavit.actors.evidence import Progress
 from affidavit.actors.history import each_row, envelope_of, event_of
 from affidavit.actors.logs.port import LogReader, Row
+from affidavit.actors.pages import Progress
 from affidavit.actors.run_state import size_of
 from affidavit.crypto.checkpoint import Checkpoint, open_checkpoint
 from affidavit.crypto.failures import FailureCode, VerificationError

@@ -36,7 +36,7 @@ from trio_asyncio import aio_as_trio, open_loop, trio_as_aio
 from affidavit.actors.conversation import fold
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import Action, Denial
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import RunCancelled
 from affidavit.actors.events import Event, Kind, Usage
 from affidavit.actors.evidence import export
@@ -51,6 +51,7 @@ from affidavit.actors.nurseries import open_owned_nursery, unwrapped
 from affidavit.actors.recovery import closing_events, result_events, unanswered
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.signers.memory import EphemeralSigner
+from affidavit.actors.work import Done, Permit
 from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.record import verify_record
 

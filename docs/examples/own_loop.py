@@ -18,7 +18,7 @@ import trio
 from affidavit.actors.conversation import Conversation, PendingCall, fold
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import Action
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.evidence import export
 from affidavit.actors.goal import GoalKey, GoalSpec, GoalStatus, Phase
@@ -31,6 +31,7 @@ from affidavit.actors.nurseries import open_owned_nursery
 from affidavit.actors.recovery import closing_events, result_events, turn_completed, unanswered
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.signers.memory import EphemeralSigner
+from affidavit.actors.work import Done, Permit
 from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.record import verify_record
 

@@ -15,10 +15,11 @@ from affidavit.actors.conversation import Conversation
 from affidavit.actors.deciders.budgets import TimeBudget, TokenBudget
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import Action, Denial
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import LogError, LogFull
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.work import Done, Permit
 from tests.actors.mission_kit import WriterOfLists
 
 PAY = Action("pay", turn=1, tool_use_id="t1", args_digest=b"digest")

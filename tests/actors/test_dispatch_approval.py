@@ -17,10 +17,11 @@ from affidavit.actors.deciders.brake import Brake
 from affidavit.actors.deciders.budgets import TokenBudget
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import MODEL_ACTION, Action, Decider, Denial
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import LogFull
 from affidavit.actors.events import ActorType, Event, FaultClass, Kind
 from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.work import Done, Permit
 from affidavit.crypto.approval import APPROVED, REFUSED
 from tests.actors.mission_kit import WriterOfLists
 

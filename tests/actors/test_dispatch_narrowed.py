@@ -15,9 +15,10 @@ from affidavit.actors.conversation import Conversation
 from affidavit.actors.deciders.budgets import SharedStepBudget, TokenBudget
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import MODEL_ACTION, Action, Decider, Denial
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.events import FaultClass, Kind
 from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.work import Done, Permit
 from tests.actors.mission_kit import WriterOfLists
 
 TOOLS = st.one_of(st.none(), st.frozensets(st.sampled_from("abcd")))

@@ -15,7 +15,7 @@ from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.conversation import Conversation
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import Action
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import LogClosed, LogError, RunFinished, SessionFailed
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.goal import Phase
@@ -27,6 +27,7 @@ from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.reporter import UnhurriedReporter
 from affidavit.actors.session import open_session
 from affidavit.actors.session_handle import Session
+from affidavit.actors.work import Done, Permit
 from tests.actors.fakes import Fault, LateLog
 from tests.actors.logs.faulty import Plan, plan
 from tests.actors.mission_kit import GOAL, KeptLog

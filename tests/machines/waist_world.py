@@ -24,7 +24,7 @@ from affidavit.actors.deciders.brake import Brake, FailureBreaker
 from affidavit.actors.deciders.budgets import CostBudget, SharedStepBudget, TimeBudget, TokenBudget
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import MODEL_ACTION, Action, Denial
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import LogError
 from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalSpec
@@ -37,6 +37,7 @@ from affidavit.actors.session_record import SessionRecord
 from affidavit.actors.session_reporter import SessionReporter
 from affidavit.actors.session_rulings import SessionRulings
 from affidavit.actors.stream import Committed, Stream
+from affidavit.actors.work import Done, Permit
 from tests.actors.fakes import Fault, LateLog
 
 T = TypeVar("T")

@@ -28,7 +28,7 @@ import trio
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.conversation import Conversation
 from affidavit.actors.deciders.port import Action
-from affidavit.actors.dispatch import Dispatcher, Done, Permit
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.events import Event
 from affidavit.actors.goal import GoalKey, GoalSpec
 from affidavit.actors.logs.memory import MemoryLog
@@ -39,6 +39,7 @@ from affidavit.actors.policy.model import Approval, Breakers, Budget, Grant, Pol
 from affidavit.actors.reporter import Reporter
 from affidavit.actors.rules import rules_of
 from affidavit.actors.session import open_session
+from affidavit.actors.work import Done, Permit
 from affidavit.tools.bench.endless_goal import EndlessGoal
 from affidavit.tools.bench.figures import Figures, scratch
 from affidavit.tools.bench.rotation import ratio
