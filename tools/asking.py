@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from typing import Annotated, Final, TypeAlias
 
 import trio
@@ -27,6 +28,7 @@ from affidavit.actors.timer import DEFAULT_STREAM_POLL
 from affidavit.tools.errors import UsageError
 from affidavit.tools.own_secrets import without_secrets
 from affidavit.tools.place import Place
+from affidavit.tools.progress import open_wait
 
 # How long a living owner is waited for: many times what one that can answer needs, and a seal of a long run takes a while.
 OWNER_GRACE: Final = 30.0
@@ -73,7 +75,7 @@ async def take_or_ask(
     *,
     needs_signer: bool = False,
 ) -> Answer:
-    """Do something to a run as its owner if nobody owns it, else have its owner do it.
+    """Do something to a run as its owner if nobody owns it, else have its owner do it; a wait for that is shown on a terminal.
 
     Args:
         place: The store.
@@ -100,8 +102,14 @@ async def take_or_ask(
         seq = await post(log, run_id, request, SystemClock())
         inbox = InboxReader(log, run_id)
         inbox.expect(seq)
-        with trio.move_on_after(OWNER_GRACE):
-            attend = take if needs_signer else lambda: _attend(log, run_id)
+        with trio.move_on_after(OWNER_GRACE), ExitStack() as shown:
+            shown.enter_context(open_wait("the process that drives the run", OWNER_GRACE))
+
+            async def attend() -> None:
+                # Whoever takes the run may ask for a passphrase on the same terminal, and shows what it does itself.
+                shown.close()
+                await (take() if needs_signer else _attend(log, run_id))
+
             return await _await_answer(log, run_id, seq, inbox, attend)
     raise OwnerSilent(
         f"run {run_id} is being driven by another process, which has not answered within {OWNER_GRACE:g} s; "

@@ -1,9 +1,9 @@
-"""The bar that `progress` shows, drawn with rich; a module of its own, so that nothing is imported for it off a terminal."""
+"""What `progress` shows, drawn with rich; a module of its own, so that nothing is imported for it off a terminal."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event, Thread
 from typing import Final, final
 
@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TaskProgressColumn,
     TextColumn,
@@ -25,19 +26,34 @@ _PAUSE: Final = 0.125  # seconds between two pictures
 _GRACE: Final = 0.5  # seconds in which the last picture is drawn
 
 
+def work_columns() -> tuple[ProgressColumn, ...]:
+    """Return the columns for work: what goes on, how much of it is done, and how long the rest will take."""
+    return (
+        SpinnerColumn("line"),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(_WIDTH),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+
+
+def wait_columns(most: float) -> tuple[ProgressColumn, ...]:
+    """Return the columns for a wait: what for, how long by now, and how long at most, in seconds."""
+    return (
+        SpinnerColumn("line"),
+        TextColumn(f"{{task.description}}: {{task.elapsed:.0f}} of at most {most:g} s", markup=False),
+    )
+
+
 @final
 class Bar:
-    """Made by `progress.open_bar`; call it with how much is done, and how much there is."""
+    """Made by `progress.open_bar` and `progress.open_wait`; call it with how much is done, and how much there is."""
 
-    def __init__(self, what: str, *, still: bool) -> None:
-        """Show `what` beside the bar; see `progress.open_bar`."""
+    def __init__(self, what: str, columns: Sequence[ProgressColumn], *, still: bool) -> None:
+        """Show `what` in these columns; see `progress.open_bar`."""
         self._still = still
         self._progress = Progress(
-            SpinnerColumn("line"),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(_WIDTH),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
+            *columns,
             console=Console(file=sys.stderr, highlight=False),
             # Its own thread would be left to end by itself; ours is waited for.
             auto_refresh=False,

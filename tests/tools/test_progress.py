@@ -1,4 +1,4 @@
-"""The bar of long work: only on a terminal, only after a second, and gone afterwards."""
+"""The bar of long work, and the line of a long wait: only on a terminal, only after a second, and gone afterwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from affidavit.tools import progress_bar
-from affidavit.tools.progress import open_bar
+from affidavit.tools.progress import open_bar, open_wait
 
 HIDE: Final = "\x1b[?25l"
 SHOW: Final = "\x1b[?25h"
@@ -73,6 +73,17 @@ def test_a_bar_appears_after_a_second_and_is_taken_away(monkeypatch: pytest.Monk
     assert threading.active_count() == before
 
 
+def test_a_long_wait_says_what_for_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is waited for, how long by now and at most; it appears after a second, and nothing is left of it."""
+    screen, clock = terminal(monkeypatch, 1)
+    with open_wait("somebody [bold]else", 30.0):
+        assert clock.waited == [1.0, 0.125]
+    text = screen.getvalue()
+    assert "waiting for somebody [bold]else: 0 of at most 30 s" in text
+    assert text.count(HIDE) == text.count(SHOW) == 1
+    assert text.rstrip().endswith("\x1b[2K")
+
+
 def test_quick_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Done within the second, not a byte was written."""
     screen, clock = terminal(monkeypatch)
@@ -112,9 +123,11 @@ def test_off_a_terminal_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None
     """A pipe, a file, a process without standard error, and a terminal that cannot move its cursor get nothing."""
     for stream in (io.StringIO(), None):
         monkeypatch.setattr(sys, "stderr", stream)
-        with open_bar("checking") as bar:
+        with open_bar("checking") as bar, open_wait("nobody", 1.0):
             assert bar is None
-    monkeypatch.setattr(sys, "stderr", _Screen())
+    screen = _Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "dumb")
-    with open_bar("checking") as bar:
+    with open_bar("checking") as bar, open_wait("nobody", 1.0):
         assert bar is None
+    assert screen.getvalue() == ""

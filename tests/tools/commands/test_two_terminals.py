@@ -1,10 +1,14 @@
 """Two terminals: one process drives a run, another follows it over the same SQLite file and disturbs nobody."""
 
 import json
+import os
+import select
 import signal
+import subprocess
 
 from tests.tools.commands.endpoint import held_endpoint
-from tests.tools.commands.runner import Cli
+from tests.tools.commands.runner import COMMAND, Cli
+from tests.tools.console.ptys import open_pty
 
 RUN = ("run", "Hello", "--model", "openai:m")
 
@@ -62,6 +66,40 @@ def test_a_run_that_is_going_on_cannot_be_resumed_elsewhere(cli: Cli) -> None:
     assert "run mine is being driven by another process" in resumed.err
     assert "Traceback" not in resumed.err
     assert owner.returncode == 0
+
+
+def test_seal_says_on_a_terminal_whom_it_waits_for(cli: Cli) -> None:
+    """While the owner stands still, it says what is waited for and for how long; nothing is left of that once it has sealed."""
+    with held_endpoint() as gate, cli.going(*RUN, "--id", "mine", OPENAI_BASE_URL=gate.url) as owner:
+        assert gate.asked.wait(30)
+        owner.send_signal(signal.SIGSTOP)
+        with open_pty() as pty, sealing(cli, "mine", pty.slave) as asked:
+            seen = bytearray()
+            while b" of at most 30 s" not in seen:
+                assert select.select([pty.master], [], [], 60)[0], seen
+                seen += os.read(pty.master, 65_536)
+            assert b"waiting for the process that drives the run: " in seen
+            owner.send_signal(signal.SIGCONT)
+            out, _ = asked.communicate(timeout=60)
+            gone = os.read(pty.master, 65_536)
+        gate.answer.set()
+        owner.communicate(timeout=30)
+    assert (asked.returncode, owner.returncode) == (0, 0)
+    assert out.startswith("run mine\n")
+    assert gone.rstrip().endswith(b"\x1b[2K")
+
+
+def sealing(cli: Cli, run_id: str, terminal: int) -> "subprocess.Popen[str]":
+    """`affidavit seal` with its standard error on a terminal."""
+    return subprocess.Popen(
+        [COMMAND, "seal", run_id],
+        cwd=cli.home,
+        env=cli.environment(TERM="xterm"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+    )
 
 
 def test_a_run_whose_process_was_killed_is_watched_resumed_and_sealed(cli: Cli) -> None:
