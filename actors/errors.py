@@ -36,10 +36,10 @@ class WriterFenced(LogError):
 
 
 class GuardLost(ActorError):
-    """Another stream has grown beyond what the writer had read of it. Nothing was written; read it, and judge again.
+    """A stream has grown beyond what the writer went by. Nothing was written; read it, and judge again.
 
     Attributes:
-        stream: The other stream.
+        stream: The stream: another one, or the writer's own where somebody else has ruled on it meanwhile.
     """
 
     def __init__(self, stream: str) -> None:

@@ -44,7 +44,8 @@ class AttentiveReporter(Protocol):
     async def report_unless_asked(self, *events: Event) -> tuple[Event, ...]:
         """Record events in one append as `report` does, unless others have asked of the run what was not seen to yet.
 
-        That is judged in the append itself: a request either stands on the log after it, or keeps the events off the record.
+        That is judged in the append itself: a request either stands on the log after it, or keeps the events off the record. So
+        does what was ruled in this process, an approval or the brake, after this was called.
         Costs next to nothing over `report`.
 
         Raises:

@@ -54,6 +54,8 @@ class RunState:
         self.last_seal: Event | None = None
         # What came of the last check of a seal: record.verified or record.rejected.
         self.last_check: Event | None = None
+        # The seq of the last thing that was ruled about what may be done: a call approved or refused, the brake.
+        self.ruled = 0
         # The requests of other processes whose effect is on the record, with its seq.
         self.effects: dict[str, int] = {}
         # The child.completed event of each goal that has folded back.
@@ -114,6 +116,9 @@ class RunState:
 
     def _checked(self, event: Event) -> None:
         self.last_check = event
+
+    def _ruled(self, event: Event) -> None:
+        self.ruled = event.seq
 
     def _open_again(self, _event: Event) -> None:
         self.ended_phase = None
@@ -233,4 +238,7 @@ _STEPS: Final[dict[str, Callable[[RunState, Event], None]]] = {
     Kind.RECORD_SEALED: RunState._sealed,  # noqa: SLF001
     Kind.RECORD_VERIFIED: RunState._checked,  # noqa: SLF001
     Kind.RECORD_REJECTED: RunState._checked,  # noqa: SLF001
+    Kind.APPROVAL_DECIDED: RunState._ruled,  # noqa: SLF001
+    Kind.BRAKE_ENGAGED: RunState._ruled,  # noqa: SLF001
+    Kind.BRAKE_RELEASED: RunState._ruled,  # noqa: SLF001
 }

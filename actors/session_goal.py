@@ -71,6 +71,8 @@ async def resume_goal(core: SessionCore, reporter: Reporter, runtime: Runtime, k
             # The goal's end may stand without the terminal event that belongs to it: another writer's crash.
             await record.end(state.ended_phase)
         return
+    # What drove it last may have left an end under way, and the next one begins from what stands.
+    await record.stream.settled()
     record.attach(runtime, key)
     try:
         await runtime.resume(key, reporter)

@@ -258,6 +258,7 @@ class SessionRecord:
             RunFinished: The terminal event stands.
         """
         while True:
+            await self.stream.settled()
             read = fold(await history(self._log, self.stream.id))
             events = closing(read)
 

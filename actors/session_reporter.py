@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from affidavit.actors.deltas import LiveText, Show
+from affidavit.actors.errors import GuardLost
 from affidavit.actors.events import TERMINAL_KINDS, Event, Kind
 from affidavit.actors.logs.port import Guard
 from affidavit.actors.session_record import SessionRecord
@@ -89,7 +90,15 @@ class SessionReporter:
         """
         record = self._record
         checked = _checked(events, record.stream.id)
-        return await record.record(checked, lambda: record.require_open(checked), self._guard(), joins=True)
+        # What is ruled in this process leaves nothing in the inbox, and may come first while these wait for their turn.
+        ruled = record.state.ruled
+
+        def check() -> None:
+            record.require_open(checked)
+            if record.state.ruled != ruled:
+                raise GuardLost(record.stream.id)
+
+        return await record.record(checked, check, self._guard(), joins=True)
 
     async def settled(self) -> None:
         """Wait until all that was reported so far is durable; see the port."""

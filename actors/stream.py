@@ -166,12 +166,12 @@ class Stream:
 
         Args:
             events: As for `append`.
-            prepare: As for `append`. It must leave some.
-            failed: Called if they could not be made durable, or told. The stream then takes nothing more.
+            prepare: As for `append`.
+            failed: Called if they were lost, and the stream then takes nothing more; or if an observer failed on them.
 
         Returns:
-            The events as readers will see them; None if somebody is at an append just now, or the log cannot do that: nothing
-            has happened then, and `append` will do.
+            The events as readers will see them, empty if `prepare` left none. None if somebody is at an append just now, or the
+            log cannot do that: nothing has happened then, and `append` will do.
 
         Raises:
             LogError: The log took nothing; or what was taken earlier was lost.
@@ -179,7 +179,10 @@ class Stream:
         if self._submitting is None or self._turnstile.is_held:
             return None
         self._behind.check()
-        committed = self._encode(prepare(events))
+        events = prepare(events)
+        if not events:
+            return ()
+        committed = self._encode(events)
 
         def told(outcome: int | WriterFenced | LogError) -> None:
             if isinstance(outcome, LogError):
@@ -198,8 +201,10 @@ class Stream:
         self._given += len(committed.rows)
         try:
             self._submitting.submit(entry, told)
-        except LogError as error:
-            self._behind.told(error)
+        except BaseException as error:
+            # It took nothing and tells nothing; uncounted, nobody waits for it.
+            self._given -= len(committed.rows)
+            self._behind.told(error if isinstance(error, LogError) else None)
             raise
         return committed.events
 

@@ -228,10 +228,11 @@ class GroupCommit:
 
     def _break(self, error: Exception) -> None:
         self._closed = self._closed or f"the log closed itself: {error}"
-        self._refuse_pending()
+        # In the order in which they came: of one stream's, the first to be told says why the rest are lost as well.
         taken, self._taken = self._taken, []
         for ticket in taken:
             self._answer(ticket, LogStateUnknown(str(error)))
+        self._refuse_pending()
         self._idle = True
 
     def _refuse_pending(self) -> None:

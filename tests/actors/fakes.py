@@ -11,6 +11,7 @@ import trio
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.buses.port import Waker
 from affidavit.actors.errors import LogClosed, LogError, LogFull, LogLocked, LogStateUnknown, WriterFenced
+from affidavit.actors.logs.entries import check_entries
 from affidavit.actors.logs.port import DEFAULT_READ_LIMIT, Entry, Log, Row, StreamInfo, SubmittingLog, Told
 from affidavit.actors.signers.port import Signer
 from affidavit.crypto.failures import FailureCode, ProducerError
@@ -150,6 +151,7 @@ class LateLog(FaultLog):
     def submit(self, entry: Entry, told: Told) -> None:
         """Hold it until the loop's turn is over."""
         self._check_open()
+        (entry,) = check_entries((entry,))
         self._held.append((entry, told))
         trio.lowlevel.current_trio_token().run_sync_soon(self._release)
 
@@ -164,6 +166,33 @@ class LateLog(FaultLog):
     async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
         """Append behind what is held."""
         self._release()
+        return await super().append(entries)
+
+
+class HeldLog(LateLog):
+    """A `LateLog` that makes nothing durable while the test holds it."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(log)
+        self._going = trio.Event()
+        self._going.set()
+
+    def hold(self) -> None:
+        """Keep whatever comes from now on waiting."""
+        self._going = trio.Event()
+
+    def go_on(self) -> None:
+        """Write what has come meanwhile, in order."""
+        self._going.set()
+        self._release()
+
+    def _release(self) -> None:
+        if self._going.is_set():
+            super()._release()
+
+    async def append(self, entries: Sequence[Entry]) -> tuple[int | WriterFenced, ...]:
+        """Append once nothing is held; a caller that is cancelled before has appended nothing."""
+        await self._going.wait()
         return await super().append(entries)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import final
@@ -44,6 +44,7 @@ class FakeRuntime:
         stop_hold: Where set, `stop` waits for it once the goal is inactive.
         closing: Reported by `stop`, as a runtime closes what it had begun.
         secrets: What it was given, and takes out of what is recorded.
+        listener: Takes what stands on the goal's stream.
     """
 
     def __init__(self) -> None:
@@ -58,6 +59,7 @@ class FakeRuntime:
         self.stop_hold: trio.Event | None = None
         self.closing: tuple[Event, ...] = ()
         self.secrets = NO_SECRETS
+        self.listener: Callable[[tuple[Event, ...]], None] | None = None
 
     def describe(self, spec: GoalSpec) -> Mapping[str, object]:
         """Name a model."""
@@ -66,6 +68,11 @@ class FakeRuntime:
     def scrub(self, event: Event) -> Event:
         """Take its secrets out."""
         return self.secrets.scrub_event(event)
+
+    def hear(self, key: GoalKey, events: tuple[Event, ...]) -> None:
+        """Pass on what stands on the stream to whoever listens."""
+        if self.listener is not None:
+            self.listener(events)
 
     async def submit(self, spec: GoalSpec, reporter: Reporter) -> GoalKey:
         """Begin, or refuse."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,21 +16,24 @@ from affidavit.actors.conversation import Conversation
 from affidavit.actors.deciders.grant import CapabilityGrant
 from affidavit.actors.deciders.port import Action
 from affidavit.actors.dispatch import Dispatcher
-from affidavit.actors.errors import LogClosed, LogError, RunFinished, SessionFailed
-from affidavit.actors.events import Event, Kind
+from affidavit.actors.errors import LogClosed, LogError, RunFinished, RunParked, SessionFailed
+from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Log
 from affidavit.actors.logs.sqlite import open_sqlite_log
+from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.reporter import UnhurriedReporter
+from affidavit.actors.runtime import MissionExecutor, open_runtime
 from affidavit.actors.session import open_session
 from affidavit.actors.session_handle import Session
+from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.actors.work import Done, Permit
-from tests.actors.fakes import Fault, LateLog
+from tests.actors.fakes import Fault, HeldLog, LateLog
 from tests.actors.logs.faulty import Plan, plan
-from tests.actors.mission_kit import GOAL, KeptLog
+from tests.actors.mission_kit import DONE, GOAL, FakeTool, KeptLog, calls, repeat, replies
 from tests.actors.runtimes import RUN, FakeRuntime, phase
 
 __all__ = ["plan"]
@@ -53,9 +56,10 @@ async def never(_permit: Permit) -> Done[str]:
 class Going:
     """A session whose actions the test governs."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, runtime: FakeRuntime) -> None:
         self.session = session
         self.ledger = MissionLedger(Conversation(), session.reporter)
+        runtime.listener = self.ledger.hear
         self.dispatcher = Dispatcher(self.ledger, CapabilityGrant(None))
         assert isinstance(session.reporter, UnhurriedReporter)
         self.reporter: UnhurriedReporter = session.reporter
@@ -66,9 +70,10 @@ async def going(log: Log) -> AsyncIterator[Going]:
     """A session that drives a goal; it is parked at the end of the block."""
     with trio.CancelScope() as scope:
         async with open_session(log, MemoryBus(), id=RUN) as session:
-            await session.submit(FakeRuntime(), GOAL)
+            runtime = FakeRuntime()
+            await session.submit(runtime, GOAL)
             await trio.testing.wait_all_tasks_blocked()
-            yield Going(session)
+            yield Going(session, runtime)
             scope.cancel()
             await trio.lowlevel.checkpoint()
 
@@ -199,12 +204,46 @@ async def test_only_what_decides_nothing_is_taken_behind() -> None:
     assert await kinds(log) == []
 
 
+async def test_nothing_at_all_is_reported_at_once() -> None:
+    """As by `report`; and nobody waits for it afterwards."""
+    log = LateLog(MemoryLog())
+    async with going(log) as g:
+        assert g.reporter.report_behind() == ()
+        await g.reporter.settled()
+        await g.session.brake(principal="ada")
+    assert await kinds(log) == [Kind.BRAKE_ENGAGED]
+
+
+async def test_a_log_that_has_closed_itself_stops_the_session_whatever_the_driver_makes_of_it(
+    autojump_clock: MockClock,
+) -> None:
+    """An end that the log does not even take is as lost as one that it could not write."""
+    log = LateLog(MemoryLog())
+
+    async def act() -> None:
+        async with going(log) as g:
+
+            async def closing(permit: Permit) -> Done[str]:
+                log.closed = True
+                return await paid(permit)
+
+            with pytest.raises(LogClosed):
+                await g.dispatcher.govern(ACTION, closing)
+            await trio.sleep_forever()
+
+    with pytest.raises(SessionFailed, match="closed itself"):
+        await act()
+    log.reopen()
+    assert await kinds(log) == WHOLE[:1]
+
+
 async def test_the_end_of_the_run_stands_behind_it_and_nothing_behind_that() -> None:
     """A terminal phase is judged by all that stands ahead of it; afterwards nothing is taken."""
     log = LateLog(MemoryLog())
     async with open_session(log, MemoryBus(), id=RUN) as session:
-        await session.submit(FakeRuntime(), GOAL)
-        g = Going(session)
+        runtime = FakeRuntime()
+        await session.submit(runtime, GOAL)
+        g = Going(session, runtime)
         await g.dispatcher.govern(ACTION, paid)
         await session.reporter.report(phase(Phase.CONVERGED, "done"))
         with pytest.raises(RunFinished):
@@ -220,3 +259,38 @@ async def test_a_session_that_was_left_takes_nothing() -> None:
     with pytest.raises(LogClosed):
         g.reporter.report_behind(RESULT)
     assert await kinds(log) == []
+
+
+async def test_a_run_that_is_taken_up_again_in_its_session_goes_on_from_ends_that_were_under_way(
+    autojump_clock: MockClock,
+) -> None:
+    """Its runtime let go of it right behind an action: that action has one end, its call one result, and it is not done again."""
+    log, is_done = HeldLog(MemoryLog()), trio.Event()
+
+    async def pay(arguments: Mapping[str, object]) -> str:
+        log.hold()
+        is_done.set()
+        return await repeat(arguments)
+
+    tool = FakeTool("pay", pay)
+    config = MissionConfig(replies(calls("pay"), DONE), Toolbox([tool]))
+    async with (
+        open_session(log, MemoryBus(), id=RUN) as session,
+        open_runtime(MissionExecutor(config), log) as runtime,
+    ):
+        key = await session.submit(runtime, GOAL)
+        await is_done.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        await runtime.stop(key, fault=FaultClass.INTERRUPTED)
+        with pytest.raises(RunParked):
+            await session.wait()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(session.resume, runtime, key)
+            await trio.testing.wait_all_tasks_blocked()
+            log.go_on()
+        assert await session.wait() == "All is settled."
+    events = await history(log, RUN)
+    ends = [event.call for event in events if event.kind == Kind.ACTION_COMPLETED]
+    assert sorted(ends) == sorted(set(ends))
+    assert [event.result for event in events if event.kind == Kind.TOOL_RESULT] == ["{}"]
+    assert tool.runs == 1

@@ -12,7 +12,7 @@ from affidavit.actors.errors import GuardLost, LogClosed, LogError, LogFull, Log
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
-from affidavit.actors.logs.port import Entry, Guard, Log
+from affidavit.actors.logs.port import Entry, Guard, Log, Told
 from affidavit.actors.stream import Committed, Stream
 from tests.actors.fakes import Fault, LateLog
 from tests.actors.mission_kit import KeptLog
@@ -196,6 +196,49 @@ async def test_an_observer_that_fails_is_told_to_the_owner() -> None:
     await w.stream.settled()
     assert [type(failure) for failure in w.failures] == [ZeroDivisionError]
     assert await w.texts() == ["a"]
+
+
+async def test_nothing_at_all_is_taken_at_once() -> None:
+    """It has no place, so nobody waits for it."""
+    w = await writer()
+    assert w.behind() == ()
+    await w.stream.settled()
+    await w.stream.append(said("a"))
+    assert await w.texts() == ["a"]
+
+
+class RefusingLog(LateLog):
+    """A log that refuses what is submitted, as one does whose caller made a mistake or that was closed."""
+
+    refusal: Exception = ValueError("malformed (chosen by the test)")
+
+    def submit(self, entry: Entry, told: Told) -> None:
+        """Refuse it; nothing is told."""
+        raise self.refusal
+
+
+async def test_what_the_log_refuses_at_once_has_no_place_and_nobody_waits_for_it() -> None:
+    """Nothing was taken, so nothing is missing: the next event gets the seq."""
+    w = await writer(RefusingLog(MemoryLog()))
+    with pytest.raises(ValueError, match="malformed"):
+        w.behind("no")
+    await w.stream.settled()
+    (recorded,) = await w.stream.append(said("a"))
+    assert (recorded.seq, w.stream.tip) == (1, 1)
+    assert await w.texts() == ["a"]
+
+
+async def test_behind_what_a_closed_log_refuses_nothing_is_taken() -> None:
+    """The caller hears of it, and so does whoever comes next, at once."""
+    log = RefusingLog(MemoryLog())
+    log.refusal = LogClosed("closed (chosen by the test)")
+    w = await writer(log)
+    with pytest.raises(LogClosed):
+        w.behind("no")
+    for refused in (w.stream.settled, lambda: w.stream.append(said("c"))):
+        with pytest.raises(LogClosed):
+            await refused()
+    assert await w.texts() == []
 
 
 async def test_many_are_taken_in_a_row() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 import trio
@@ -13,6 +14,11 @@ from trio.testing import MockClock
 from affidavit.actors.buses.memory import MemoryBus
 from affidavit.actors.clock import SystemClock
 from affidavit.actors.codec import decode
+from affidavit.actors.conversation import Conversation
+from affidavit.actors.deciders.brake import Brake
+from affidavit.actors.deciders.grant import CapabilityGrant
+from affidavit.actors.deciders.port import Action, Standing
+from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import GuardLost, LogLocked, Stalled, WriterFenced
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
@@ -21,11 +27,13 @@ from affidavit.actors.inbox import brake_event, post, request_event
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Entry, Log
 from affidavit.actors.mission_config import MissionConfig
-from affidavit.actors.reporter import AttentiveReporter
+from affidavit.actors.mission_ledger import MissionLedger
+from affidavit.actors.reporter import AttentiveReporter, UnhurriedReporter
 from affidavit.actors.session import open_session
 from affidavit.actors.session_handle import Session
 from affidavit.actors.toolbox.registry import Toolbox
-from tests.actors.fakes import Fault, FaultLog
+from affidavit.actors.work import Done, Permit
+from tests.actors.fakes import Fault, FaultLog, HeldLog
 from tests.actors.mission_kit import DONE, GOAL, RUN, SIGNER, FakeTool, calls, replies, verified
 from tests.actors.runtimes import FakeRuntime
 
@@ -81,11 +89,13 @@ async def test_g7_a_brake_that_comes_between_the_judgement_and_the_append_stops_
 
 
 @asynccontextmanager
-async def going(log: Log) -> AsyncIterator[tuple[Session, AttentiveReporter]]:
+async def going(
+    log: Log, runtime: FakeRuntime | None = None
+) -> AsyncIterator[tuple[Session, AttentiveReporter]]:
     """A session that drives a goal, and its reporter; it is parked at the end."""
     with trio.CancelScope() as scope:
         async with open_session(log, MemoryBus(), id=RUN) as session:
-            await session.submit(FakeRuntime(), GOAL)
+            await session.submit(runtime or FakeRuntime(), GOAL)
             # What it looks at by itself once it begins is done by now.
             await trio.testing.wait_all_tasks_blocked()
             assert isinstance(session.reporter, AttentiveReporter)
@@ -117,6 +127,49 @@ async def test_a_request_that_was_read_and_not_answered_keeps_an_admission_off()
         (recorded,) = await reporter.report_unless_asked(admission)
     assert [event.seq for event in await history(log, RUN) if event.kind == Kind.ACTION_ADMITTED] == [
         recorded.seq
+    ]
+
+
+@pytest.mark.parametrize("engage", [True, False])
+async def test_g7_a_brake_pulled_in_this_process_while_an_admission_waits_for_its_turn_keeps_it_off(
+    engage: bool,
+) -> None:
+    """It leaves nothing in the inbox, and comes first on the record: the action is judged again, and does not begin."""
+    log, runtime, judged, begun = HeldLog(MemoryLog()), FakeRuntime(), 0, 0
+
+    class Counting:
+        def decide(self, action: Action, standing: Standing) -> None:
+            nonlocal judged
+            judged += 1
+
+    async def work(_permit: Permit) -> Done[None]:
+        nonlocal begun
+        begun += 1
+        await trio.lowlevel.checkpoint()
+        return Done(None)
+
+    async with going(log, runtime) as (session, reporter):
+        ledger = MissionLedger(Conversation(), session.reporter)
+        runtime.listener = ledger.hear
+        waist = Dispatcher(ledger, CapabilityGrant(None), (Counting(), Brake()))
+        # Its end is under way as well when the brake is pulled.
+        log.hold()
+        assert isinstance(reporter, UnhurriedReporter)
+        assert reporter.report_behind(Event(Kind.ASSISTANT, text="done so far"))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(session.brake, principal="ada", engage=engage))
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(waist.govern, Action("pay"), work)
+            await trio.testing.wait_all_tasks_blocked()
+            assert judged == 1
+            log.go_on()
+    assert (judged, begun) == (2, 0 if engage else 1)
+    kinds = [event.kind for event in await history(log, RUN)][1:]
+    ends = [Kind.ACTION_REJECTED] if engage else [Kind.ACTION_ADMITTED, Kind.ACTION_COMPLETED]
+    assert kinds == [
+        Kind.ASSISTANT,
+        Kind.BRAKE_ENGAGED if engage else Kind.BRAKE_RELEASED,
+        *ends,
     ]
 
 

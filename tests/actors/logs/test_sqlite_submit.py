@@ -80,6 +80,21 @@ async def test_an_unknown_outcome_is_told_as_one(tmp_path: Path, plan: Plan, how
     assert await _stored(tmp_path / "store") == [b"first", *rest]
 
 
+async def test_of_many_that_are_lost_the_first_is_told_first(tmp_path: Path, plan: Plan) -> None:
+    """The one whose commit failed says why; those that wait behind it are told only that the log has closed."""
+    told: list[Outcome] = []
+    async with open_sqlite_log(tmp_path / "store") as log:
+        plan.fail("COMMIT", sqlite3.SQLITE_IOERR, How.BEFORE)
+        plan.hold("COMMIT")
+        log.submit(Entry("a", 0, (b"x",)), told.append)
+        await trio.to_thread.run_sync(plan.entered.wait)
+        log.submit(Entry("a", 1, (b"late",)), told.append)
+        plan.release.set()
+        with pytest.raises(LogClosed):
+            await log.append([Entry("a", 2, (b"later",))])
+    assert [type(outcome) for outcome in told] == [LogStateUnknown, LogClosed]
+
+
 async def test_closing_waits_for_what_was_taken(tmp_path: Path, plan: Plan) -> None:
     """A commit that is in flight when the log closes is told of, and stands."""
     told: list[Outcome] = []
