@@ -6,11 +6,14 @@ Once one of it could not be written, nothing more can: what comes next would sta
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 import trio
 
 from affidavit.actors.errors import LogClosed, LogError
+
+# Appends. Whoever records more than that at a stretch waits for the disk like everybody else: nothing else holds it up.
+MOST_UNDER_WAY: Final = 64
 
 
 @final
@@ -31,6 +34,11 @@ class Behind:
     def is_empty(self) -> bool:
         """Whether it is known of everything what became of it."""
         return not self._under_way
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more may come to it now."""
+        return self._under_way >= MOST_UNDER_WAY
 
     def add(self) -> None:
         """Count one more append."""

@@ -68,7 +68,8 @@ class UnhurriedReporter(Protocol):
         after a later `report` has returned is done after these are durable. If they cannot be recorded, the session stops.
 
         Returns:
-            The events as they will be recorded; None if they must be waited for: nothing has happened then, and `report` will do.
+            The events as they will be recorded; None if they must be waited for, be it that much is under way already: nothing
+            has happened then, and `report` will do.
 
         Raises:
             LogError: As `report`; likewise RuntimeError.

@@ -83,6 +83,7 @@ class Stream:
         # The seq given out last; ahead of the tip by what is under way without anybody waiting for it.
         self._given = tip
         self._behind = Behind()
+        self._is_telling = False
         # Asked once: to look a protocol up costs more than most of what is done with it.
         self._submitting = log if isinstance(log, SubmittingLog) else None
         self._turnstile = Gate()
@@ -170,13 +171,14 @@ class Stream:
             failed: Called if they were lost, and the stream then takes nothing more; or if an observer failed on them.
 
         Returns:
-            The events as readers will see them, empty if `prepare` left none. None if somebody is at an append just now, or the
-            log cannot do that: nothing has happened then, and `append` will do.
+            The events as readers will see them, empty if `prepare` left none. None if somebody is at an append or is being told
+            of one just now, if too much is under way already, or if the log cannot do that: nothing has happened then, and
+            `append` will do.
 
         Raises:
             LogError: The log took nothing; or what was taken earlier was lost.
         """
-        if self._submitting is None or self._turnstile.is_held:
+        if self._submitting is None or self._turnstile.is_held or self._is_telling or self._behind.is_full:
             return None
         self._behind.check()
         events = prepare(events)
@@ -244,8 +246,13 @@ class Stream:
         return Entry(self._id, self._given, committed.rows, terminal_seq, sealed_size, guard)
 
     def _tell(self, committed: Committed) -> None:
-        for observer in self._observers:
-            observer(committed)
+        # What an observer recorded meanwhile could be told of ahead of this.
+        self._is_telling = True
+        try:
+            for observer in self._observers:
+                observer(committed)
+        finally:
+            self._is_telling = False
         keep = len(self.readers) > 0
         self._tail.publish(committed.events, sum(map(len, committed.rows)) if keep else 0, keep=keep)
         try:

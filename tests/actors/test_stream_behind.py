@@ -8,13 +8,14 @@ from collections.abc import Callable
 import pytest
 import trio
 
+from affidavit.actors.behind import MOST_UNDER_WAY
 from affidavit.actors.errors import GuardLost, LogClosed, LogError, LogFull, LogLocked, LogStateUnknown
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.logs.port import Entry, Guard, Log, Told
 from affidavit.actors.stream import Committed, Stream
-from tests.actors.fakes import Fault, LateLog
+from tests.actors.fakes import Fault, HeldLog, LateLog
 from tests.actors.mission_kit import KeptLog
 from tests.actors.runtimes import RUN, new_stream
 
@@ -117,6 +118,37 @@ async def test_while_somebody_is_at_an_append_nothing_is_taken() -> None:
     await w.stream.append(said("a"), prepare=prepare)
     assert given == [None]
     assert await w.texts() == ["a"]
+
+
+@pytest.mark.parametrize("make", [MemoryLog, lambda: LateLog(MemoryLog())])
+async def test_while_it_is_being_told_of_nothing_is_taken(make: Callable[[], Log]) -> None:
+    """An observer that records would have its own events told of ahead of these."""
+    w = await writer(make())
+    given: list[object] = []
+    w.observe = lambda _committed: given.append(w.behind("no"))
+    w.behind("a")
+    await w.stream.append(said("b"))
+    assert given == [None, None]
+    assert await w.texts() == ["a", "b"]
+    w.observe = lambda _committed: None
+    assert w.behind("c") is not None
+
+
+async def test_no_more_is_taken_than_is_written_in_a_while() -> None:
+    """Whoever does not wait is held up by nothing else; beyond the bound an append has to be waited for."""
+    log = HeldLog(MemoryLog())
+    w = await writer(log)
+    log.hold()
+    taken = 0
+    while w.behind("more"):
+        taken += 1
+        assert taken <= MOST_UNDER_WAY
+    assert taken == MOST_UNDER_WAY
+    log.go_on()
+    await w.stream.append(said("waited for"))
+    assert w.behind("again")
+    await w.stream.settled()
+    assert len(await w.texts()) == MOST_UNDER_WAY + 2
 
 
 async def test_over_a_log_that_cannot_do_that_nothing_is_taken() -> None:
