@@ -31,11 +31,6 @@ class Behind:
         self._all_told = trio.Event()
 
     @property
-    def is_empty(self) -> bool:
-        """Whether it is known of everything what became of it."""
-        return not self._under_way
-
-    @property
     def is_full(self) -> bool:
         """Whether no more may come to it now."""
         return self._under_way >= MOST_UNDER_WAY

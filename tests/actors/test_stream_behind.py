@@ -7,9 +7,18 @@ from collections.abc import Callable
 
 import pytest
 import trio
+import trio.testing
 
 from affidavit.actors.behind import MOST_UNDER_WAY
-from affidavit.actors.errors import GuardLost, LogClosed, LogError, LogFull, LogLocked, LogStateUnknown
+from affidavit.actors.errors import (
+    GuardLost,
+    LogClosed,
+    LogError,
+    LogFull,
+    LogLocked,
+    LogStateUnknown,
+    WriterFenced,
+)
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
@@ -179,6 +188,38 @@ async def test_after_a_loss_nothing_follows(fault: Fault, joins: bool) -> None:
         w.behind("d")
     assert w.told == []
     assert await w.texts() == (["lost"] if fault is Fault.WRITTEN else [])
+
+
+async def test_an_append_that_was_on_its_way_when_that_before_it_was_lost_is_told_why() -> None:
+    """The log finds its place taken away from under it; nobody else has the stream."""
+    log = HeldLog(MemoryLog())
+    w = await writer(log)
+    log.hold()
+    w.behind("lost")
+
+    async def append() -> None:
+        with pytest.raises(LogClosed) as raised:
+            await w.stream.append(said("b"), joins=True)
+        assert isinstance(raised.value.__cause__, LogFull)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(append)
+        await trio.testing.wait_all_tasks_blocked()
+        log.fail_next(Fault.FULL)
+        log.go_on()
+    assert await w.texts() == []
+
+
+async def test_of_several_losses_the_first_says_why() -> None:
+    """The others are lost for no other reason than that one before them was."""
+    w = await writer(LateLog(MemoryLog(), at={1}))
+    w.behind("lost")
+    w.behind("lost as well")
+    with pytest.raises(LogClosed) as raised:
+        await w.stream.settled()
+    assert [type(failure) for failure in w.failures] == [LogFull, WriterFenced]
+    assert raised.value.__cause__ is w.failures[0]
+    assert await w.texts() == []
 
 
 async def test_a_stream_that_another_writer_has_is_lost_this_way_too() -> None:
