@@ -186,6 +186,11 @@ class HeldLog(LateLog):
         self._going.set()
         self._release()
 
+    def write_one(self) -> None:
+        """Write the first of what was submitted meanwhile, and keep the rest waiting."""
+        entry, told = self._held.pop(0)
+        FaultLog.submit(self, entry, told)
+
     def _release(self) -> None:
         if self._going.is_set():
             super()._release()

@@ -251,6 +251,43 @@ async def test_the_end_of_the_run_stands_behind_it_and_nothing_behind_that() -> 
     assert await kinds(log) == [*WHOLE, Kind.GOAL_PHASE, Kind.CONVERGED]
 
 
+async def test_the_end_of_the_run_closes_nothing_whose_end_is_under_way() -> None:
+    """What is still open at the end is closed for the driver, and an action has one end."""
+    log, runtime = HeldLog(MemoryLog()), FakeRuntime()
+    async with open_session(log, MemoryBus(), id=RUN) as session:
+        await session.submit(runtime, GOAL)
+        g = Going(session, runtime)
+
+        async def work(permit: Permit) -> Done[str]:
+            log.hold()
+            return await paid(permit)
+
+        await g.dispatcher.govern(ACTION, work)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(session.reporter.report, phase(Phase.CONVERGED, "done"))
+            await trio.testing.wait_all_tasks_blocked()
+            log.go_on()
+    assert await kinds(log) == [*WHOLE, Kind.GOAL_PHASE, Kind.CONVERGED]
+
+
+async def test_a_session_that_has_failed_takes_nothing(autojump_clock: MockClock) -> None:
+    """Whatever it failed of: a later event without the one that was lost would falsify the record."""
+    log = LateLog(MemoryLog())
+
+    async def act() -> None:
+        async with going(log) as g:
+            log.fail_next(Fault.FULL)
+            with pytest.raises(LogError):
+                await g.session.brake(principal="ada")
+            with pytest.raises(LogClosed, match="has stopped"):
+                g.reporter.report_behind(RESULT)
+            await trio.sleep_forever()
+
+    with pytest.raises(SessionFailed):
+        await act()
+    assert await kinds(log) == []
+
+
 async def test_a_session_that_was_left_takes_nothing() -> None:
     """Whoever still reports is told so."""
     log = LateLog(MemoryLog())

@@ -271,6 +271,30 @@ async def test_an_observer_that_fails_is_told_to_the_owner() -> None:
     assert await w.texts() == ["a"]
 
 
+async def test_it_has_settled_once_the_last_of_it_is_durable() -> None:
+    """Whoever waits, to judge by what stands or to tell somebody outside, waits for all that was taken by then."""
+    log = HeldLog(MemoryLog())
+    w = await writer(log)
+    log.hold()
+    w.behind("a")
+    w.behind("b")
+    is_settled = False
+
+    async def settle() -> None:
+        nonlocal is_settled
+        await w.stream.settled()
+        is_settled = True
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(settle)
+        await trio.testing.wait_all_tasks_blocked()
+        log.write_one()
+        await trio.testing.wait_all_tasks_blocked()
+        assert (w.told, is_settled) == ([["a"]], False)
+        log.go_on()
+    assert is_settled
+
+
 async def test_nothing_at_all_is_taken_at_once() -> None:
     """It has no place, so nobody waits for it."""
     w = await writer()

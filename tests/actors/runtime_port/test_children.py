@@ -17,6 +17,7 @@ from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.history import history
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.projection import project
+from affidavit.actors.reporter import UnhurriedReporter
 from affidavit.actors.sealer import Sealer
 from affidavit.actors.session import Session, open_session
 from affidavit.actors.session_ends import CANCEL_GRACE
@@ -217,6 +218,9 @@ async def test_a_child_that_its_runtime_does_not_end_is_ended_without_it(
         ):
             with pytest.raises(GoalFinished, match="was ended"):
                 await report(late)
+        assert isinstance(session.reporter, UnhurriedReporter)
+        with pytest.raises(GoalFinished, match="was ended"):
+            session.reporter.report_behind(Event(Kind.ASSISTANT, goal="below", text="still here"))
         await report(folded_back("b"))
         runtime.converge()
         await session.wait()
