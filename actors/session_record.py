@@ -258,7 +258,6 @@ class SessionRecord:
             RunFinished: The terminal event stands.
         """
         while True:
-            await self.stream.settled()
             read = fold(await history(self._log, self.stream.id))
             events = closing(read)
 

@@ -133,6 +133,8 @@ async def test_g1_behind_an_end_that_was_lost_nothing_begins(fault: Fault, autoj
             await g.dispatcher.govern(ACTION, paid)
             with pytest.raises(LogError):
                 await g.dispatcher.govern(ACTION, never)
+            with pytest.raises(LogError):
+                await g.dispatcher.settled()
             await trio.sleep_forever()
 
     with pytest.raises(SessionFailed):
@@ -199,6 +201,7 @@ async def test_only_what_decides_nothing_is_taken_behind() -> None:
     async with going(log) as g:
         assert g.reporter.report_behind(RESULT, phase(Phase.CONVERGED)) is None
         assert g.reporter.report_behind(Event(Kind.ACTION_ADMITTED, action="pay", call=1)) is None
+        assert g.reporter.report_behind(Event(Kind.TURN_STARTED, turn=1)) is None
         with pytest.raises(ValueError, match="written by the session alone"):
             g.reporter.report_behind(Event(Kind.BRAKE_RELEASED, principal="ada"))
     assert await kinds(log) == []

@@ -15,10 +15,13 @@ from affidavit.actors.events import Event, FaultClass, Kind
 from affidavit.actors.goal import GoalKey, GoalStatus, Phase
 from affidavit.actors.logs.memory import MemoryLog
 from affidavit.actors.nurseries import TasksFailed
-from affidavit.actors.sealer import Sealer
+from affidavit.actors.reporter import Reporter, UnhurriedReporter
+from affidavit.actors.sealer import Sealer, open_sealer
 from affidavit.actors.session import open_session
-from affidavit.actors.session_ends import PARK_GRACE
+from affidavit.actors.session_ends import PARK_GRACE, STOP_GRACE
 from affidavit.actors.subscription import Closed
+from tests.actors.fakes import FailingSigner
+from tests.actors.mission_kit import SIGNER
 from tests.actors.runtimes import RUN, SPEAK, SPEC, FakeRuntime, kinds, kinds_of_run
 from tests.actors.session_kit import tasks
 
@@ -170,6 +173,33 @@ async def test_parking_takes_no_longer_than_the_grace(
                 raise ValueError("mine")
         assert trio.current_time() - started <= PARK_GRACE + 0.001
     assert [str(error) for error in outcome] == [f"run {RUN} was parked: the session was closed"]
+
+
+async def test_what_a_runtime_reports_after_its_grace_is_refused_and_fails_nothing(
+    autojump_clock: MockClock, log: MemoryLog
+) -> None:
+    """It was told to stop and went on: that is no failure of the record, waited for or not, and the run is parked and sealed."""
+    runtime, signer = FakeRuntime(), FailingSigner(SIGNER)
+    runtime.stop_hold, signer.hold = trio.Event(), trio.Event()
+
+    async def report_late(reporter: Reporter, hold: trio.Event) -> None:
+        await trio.sleep(STOP_GRACE + 0.5)
+        assert isinstance(reporter, UnhurriedReporter)
+        with pytest.raises(LogError, match="has stopped"):
+            await reporter.report(SPEAK)
+        with pytest.raises(LogError, match="has stopped"):
+            reporter.report_behind(SPEAK)
+        hold.set()
+
+    async with trio.open_nursery() as nursery, open_sealer(log, signer) as sealer:
+        with pytest.raises(ValueError, match="mine"):
+            async with open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session:
+                await session.submit(runtime, SPEC)
+                nursery.start_soon(report_late, session.reporter, signer.hold)
+                raise ValueError("mine")
+    with pytest.raises(RunParked):
+        await session.wait()
+    assert await kinds(log) == PARKED
 
 
 async def test_a_runtime_that_cannot_stop_does_not_hide_the_callers_exception(
