@@ -225,7 +225,11 @@ class Dispatcher:
                 why, approval = halt.why, halt.approval
                 if isinstance(why, Denial):
                     late = () if approval is None else expiry(approval, halt.now)
-                    await self._ledger.record(*late, rejected(action, halt.call, why), *refused(why))
+                    said = (*late, rejected(action, halt.call, why), *refused(why))
+                    if not late:
+                        await self._ledger.record(*said)
+                    elif not await self._is_recorded(*said):
+                        continue  # somebody decided in the very moment in which the time was up
                     return why
                 if isinstance(why, Ask) and approval is None:
                     await self._ledger.record(requested(action, halt.call, why))
@@ -260,7 +264,7 @@ class Dispatcher:
             is_heard = True
 
     async def _is_recorded(self, *events: Event) -> bool:
-        """Record an admission; False if others have asked for something meanwhile, and it was kept off the record."""
+        """Record what nobody may have come before; False if somebody asked or ruled meanwhile, and it was kept off the record."""
         try:
             await self._ledger.record_unless_asked(*events)
         except GuardLost:

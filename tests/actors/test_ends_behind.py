@@ -27,13 +27,14 @@ from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.mission_ledger import MissionLedger
 from affidavit.actors.reporter import UnhurriedReporter
 from affidavit.actors.runtime import MissionExecutor, open_runtime
+from affidavit.actors.sealer import Sealer, open_sealer
 from affidavit.actors.session import open_session
 from affidavit.actors.session_handle import Session
 from affidavit.actors.toolbox.registry import Toolbox
-from affidavit.actors.work import Done, Permit
+from affidavit.actors.work import Done, Permit, Work
 from tests.actors.fakes import Fault, HeldLog, LateLog
 from tests.actors.logs.faulty import Plan, plan
-from tests.actors.mission_kit import DONE, GOAL, FakeTool, KeptLog, calls, repeat, replies
+from tests.actors.mission_kit import DONE, GOAL, SIGNER, FakeTool, KeptLog, calls, repeat, replies
 from tests.actors.runtimes import RUN, FakeRuntime, phase
 
 __all__ = ["plan"]
@@ -46,6 +47,16 @@ async def paid(_permit: Permit) -> Done[str]:
     """Work that ends well, and at once."""
     await trio.lowlevel.checkpoint()
     return Done("ok", events=(RESULT,))
+
+
+def held(log: HeldLog) -> Work[str]:
+    """Work that ends well, and whose end does not become durable before the test lets it."""
+
+    async def work(permit: Permit) -> Done[str]:
+        log.hold()
+        return await paid(permit)
+
+    return work
 
 
 async def never(_permit: Permit) -> Done[str]:
@@ -66,10 +77,10 @@ class Going:
 
 
 @asynccontextmanager
-async def going(log: Log) -> AsyncIterator[Going]:
+async def going(log: Log, sealer: Sealer | None = None) -> AsyncIterator[Going]:
     """A session that drives a goal; it is parked at the end of the block."""
     with trio.CancelScope() as scope:
-        async with open_session(log, MemoryBus(), id=RUN) as session:
+        async with open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session:
             runtime = FakeRuntime()
             await session.submit(runtime, GOAL)
             await trio.testing.wait_all_tasks_blocked()
@@ -178,12 +189,46 @@ async def test_a_log_that_takes_nothing_any_more_stops_the_session(autojump_cloc
     assert await kinds(log) == WHOLE[:1]
 
 
-async def test_leaving_the_session_waits_for_it() -> None:
+@pytest.mark.parametrize("is_end", [True, False])
+async def test_leaving_the_session_waits_for_it(is_end: bool) -> None:
     """A run that is parked right after an action has that action's end on its record."""
-    log = LateLog(MemoryLog())
-    async with going(log) as g:
-        await g.dispatcher.govern(ACTION, paid)
-    assert await kinds(log) == WHOLE
+    log, is_done, is_left = HeldLog(MemoryLog()), trio.Event(), False
+
+    async def live() -> None:
+        nonlocal is_left
+        async with going(log) as g:
+            if is_end:
+                await g.dispatcher.govern(ACTION, held(log))
+            else:
+                log.hold()
+                assert g.reporter.report_behind(RESULT)
+            is_done.set()
+        is_left = True
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(live)
+        await is_done.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        assert not is_left
+        log.go_on()
+    assert await kinds(log) == (WHOLE if is_end else [Kind.TOOL_RESULT])
+
+
+async def test_a_seal_that_is_asked_for_covers_it() -> None:
+    """Whoever governed an action and has the run sealed has that action sealed."""
+    log = HeldLog(MemoryLog())
+    seals: list[Event] = []
+    async with open_sealer(log, SIGNER) as sealer, going(log, sealer) as g:
+
+        async def seal() -> None:
+            seals.append(await g.session.seal())
+
+        await g.dispatcher.govern(ACTION, held(log))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(seal)
+            await trio.testing.wait_all_tasks_blocked()
+            log.go_on()
+        assert [event.detail["size"] for event in seals] == [1 + len(WHOLE)]
 
 
 async def test_over_a_log_that_cannot_do_that_it_is_waited_for() -> None:
@@ -217,29 +262,6 @@ async def test_nothing_at_all_is_reported_at_once() -> None:
     assert await kinds(log) == [Kind.BRAKE_ENGAGED]
 
 
-async def test_a_log_that_has_closed_itself_stops_the_session_whatever_the_driver_makes_of_it(
-    autojump_clock: MockClock,
-) -> None:
-    """An end that the log does not even take is as lost as one that it could not write."""
-    log = LateLog(MemoryLog())
-
-    async def act() -> None:
-        async with going(log) as g:
-
-            async def closing(permit: Permit) -> Done[str]:
-                log.closed = True
-                return await paid(permit)
-
-            with pytest.raises(LogClosed):
-                await g.dispatcher.govern(ACTION, closing)
-            await trio.sleep_forever()
-
-    with pytest.raises(SessionFailed, match="closed itself"):
-        await act()
-    log.reopen()
-    assert await kinds(log) == WHOLE[:1]
-
-
 async def test_the_end_of_the_run_stands_behind_it_and_nothing_behind_that() -> None:
     """A terminal phase is judged by all that stands ahead of it; afterwards nothing is taken."""
     log = LateLog(MemoryLog())
@@ -260,12 +282,7 @@ async def test_the_end_of_the_run_closes_nothing_whose_end_is_under_way() -> Non
     async with open_session(log, MemoryBus(), id=RUN) as session:
         await session.submit(runtime, GOAL)
         g = Going(session, runtime)
-
-        async def work(permit: Permit) -> Done[str]:
-            log.hold()
-            return await paid(permit)
-
-        await g.dispatcher.govern(ACTION, work)
+        await g.dispatcher.govern(ACTION, held(log))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(session.reporter.report, phase(Phase.CONVERGED, "done"))
             await trio.testing.wait_all_tasks_blocked()

@@ -11,13 +11,15 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
+from affidavit.actors.approvals import Decision
 from affidavit.actors.buses.memory import MemoryBus
-from affidavit.actors.clock import SystemClock
+from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.codec import decode
 from affidavit.actors.conversation import Conversation
+from affidavit.actors.deciders.approval import ApprovalGate
 from affidavit.actors.deciders.brake import Brake
 from affidavit.actors.deciders.grant import CapabilityGrant
-from affidavit.actors.deciders.port import Action, Standing
+from affidavit.actors.deciders.port import Action, Denial, Standing
 from affidavit.actors.dispatch import Dispatcher
 from affidavit.actors.errors import GuardLost, LogLocked, Stalled, WriterFenced
 from affidavit.actors.events import Event, Kind
@@ -33,7 +35,7 @@ from affidavit.actors.session import open_session
 from affidavit.actors.session_handle import Session
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.actors.work import Done, Permit
-from tests.actors.fakes import Fault, FaultLog, HeldLog
+from tests.actors.fakes import Fault, FaultLog, HeldLog, JumpingClock
 from tests.actors.mission_kit import DONE, GOAL, RUN, SIGNER, FakeTool, calls, replies, verified
 from tests.actors.runtimes import FakeRuntime
 
@@ -90,11 +92,11 @@ async def test_g7_a_brake_that_comes_between_the_judgement_and_the_append_stops_
 
 @asynccontextmanager
 async def going(
-    log: Log, runtime: FakeRuntime | None = None
+    log: Log, runtime: FakeRuntime | None = None, clock: Clock | None = None
 ) -> AsyncIterator[tuple[Session, AttentiveReporter]]:
     """A session that drives a goal, and its reporter; it is parked at the end."""
     with trio.CancelScope() as scope:
-        async with open_session(log, MemoryBus(), id=RUN) as session:
+        async with open_session(log, MemoryBus(), id=RUN, clock=clock) as session:
             await session.submit(runtime or FakeRuntime(), GOAL)
             # What it looks at by itself once it begins is done by now.
             await trio.testing.wait_all_tasks_blocked()
@@ -178,3 +180,40 @@ async def test_nobody_but_the_session_reports_its_own_kinds_this_way_either() ->
     async with going(MemoryLog()) as (_, reporter):
         with pytest.raises(ValueError, match="written by the session alone"):
             await reporter.report_unless_asked(Event(Kind.BRAKE_RELEASED, principal="ada"))
+
+
+async def test_who_approves_in_the_moment_in_which_the_time_is_up_is_the_only_one_to_have_decided(
+    autojump_clock: MockClock,
+) -> None:
+    """Their decision comes first on the record: the call is too late all the same, and nothing says that nobody decided."""
+    log, runtime, clock = HeldLog(MemoryLog()), FakeRuntime(), JumpingClock()
+    outcomes: list[object] = []
+
+    async def work(_permit: Permit) -> Done[None]:
+        raise AssertionError("it is too late")
+
+    async with going(log, runtime, clock) as (session, _):
+        ledger = MissionLedger(Conversation(), session.reporter)
+        runtime.listener = ledger.hear
+        waist = Dispatcher(ledger, CapabilityGrant(None), (ApprovalGate(("pay",), 10),), clock=clock)
+
+        async def act() -> None:
+            outcomes.append(await waist.govern(Action("pay", tool_use_id="t1"), work))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(act)
+            await trio.testing.wait_all_tasks_blocked()
+            log.hold()
+            nursery.start_soon(session.decide, Decision(1, approved=True, principal="ada"))
+            await trio.testing.wait_all_tasks_blocked()
+            clock.now += 10 * 10**9
+            await trio.sleep(10)
+            await trio.testing.wait_all_tasks_blocked()
+            log.go_on()
+    assert [type(each) for each in outcomes] == [Denial]
+    events = [event for event in await history(log, RUN) if event.kind.startswith(("approval", "action"))]
+    assert [(event.kind, event.principal) for event in events] == [
+        (Kind.APPROVAL_REQUESTED, ""),
+        (Kind.APPROVAL_DECIDED, "ada"),
+        (Kind.ACTION_REJECTED, ""),
+    ]
