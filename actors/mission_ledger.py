@@ -80,6 +80,9 @@ class MissionLedger:
     def record_behind(self, *events: Event) -> bool:
         """Fold events, and have them recorded ahead of all that follows without waiting for that.
 
+        All that is recorded so on a run goes through ledgers of one root: events are folded in their order, and one that stands
+        ahead of these and was not folded yet would be passed over.
+
         Returns:
             Whether that could be done; if not, nothing happened, and `record` will do.
         """
