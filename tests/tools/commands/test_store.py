@@ -57,6 +57,17 @@ def test_a_backup_is_a_store(capfd: pytest.CaptureFixture[str], copy: Path, tmp_
         assert trio.run(_rows, target, stream) == trio.run(_rows, copy / "runs.sqlite", stream)
 
 
+def test_paths_may_be_relative(
+    capfd: pytest.CaptureFixture[str], copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup, a store and the folder that runs are copied into are named from where the command is called."""
+    monkeypatch.chdir(copy.parent)
+    assert _run(capfd, "store", "backup", "monday.sqlite", "--store", copy.name)[0] == 0
+    assert (copy.parent / "monday.sqlite").is_file()
+    assert _run(capfd, "store", "copy", "converged-1", "--to", "audit", "--store", copy.name)[0] == 0
+    assert _run(capfd, "fsck", "--store", "audit")[0] == 0
+
+
 @pytest.mark.parametrize("kind", ["file", "folder", "broken link"])
 def test_a_backup_replaces_nothing(
     capfd: pytest.CaptureFixture[str], copy: Path, tmp_path: Path, kind: str
