@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, final
 
+from affidavit.actors.changed_words import changed_words
 from affidavit.actors.conversation import Conversation, PendingCall
 from affidavit.actors.crew import Crew, Stop
 from affidavit.actors.deciders.budgets import StepBudget
@@ -127,7 +128,7 @@ class Mission:
         changed = changed_digests(self._ledger.conversation.digests, self._config.digests(self._spec))
         if changed and not accept_changes:
             raise ResumeRefused(
-                f"this run was driven with another {' and '.join(changed)}; resume it with the same, or accept the change"
+                f"this run was driven with {changed_words(changed)}; resume it with the same, or accept the change"
             )
         return changed
 

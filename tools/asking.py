@@ -55,12 +55,13 @@ def principal_of(name: str | None, reason: str = "") -> str:
     if name is not None and not name.strip():
         raise UsageError("--as names who asks, so it cannot be blank")
     try:
-        return checked_asker(_system_name() if name is None else without_secrets(name), reason)
+        return checked_asker(system_name() if name is None else without_secrets(name), reason)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
-def _system_name() -> str:
+def system_name() -> str:
+    """Return the operating system's name of this user, or the number where it has none."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from affidavit.actors.changed_words import changed_words
 from affidavit.actors.events import Event, Kind, Usage
 from affidavit.tools import check_words as ground_truth
 from affidavit.tools import governance_words as governance
@@ -51,9 +52,7 @@ def _asked(event: Event) -> Words:
 
 def _phase(event: Event) -> Words:
     changed = event.detail.get("changed")
-    accepted = (
-        f", with another {' and '.join(map(str, changed))}" if isinstance(changed, list | tuple) else ""
-    )
+    accepted = f", with {changed_words(map(str, changed))}" if isinstance(changed, list | tuple) else ""
     by = f", by {event.principal}" if event.principal else ""
     return quiet(f"{event.detail.get('phase', '')}{by}{accepted}")
 

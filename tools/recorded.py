@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
 
 from cyclopts import Parameter
 
@@ -21,6 +22,9 @@ from affidavit.tools.driving import Setting
 from affidavit.tools.errors import UsageError
 from affidavit.tools.place import Place
 from affidavit.tools.policies import policy_of, say_doubts, tools_named
+
+# Providers whose model may be a file, and so is on the record by its name alone.
+_OF_A_FILE: Final = ("script", "local")
 
 AcceptChanges: TypeAlias = Annotated[
     bool,
@@ -55,13 +59,19 @@ class Found:
         """The model that it began with.
 
         Raises:
-            UsageError: It does not say.
+            UsageError: It does not say, or it was a file that is not here.
         """
         started = next((event for event in self.events if event.kind == Kind.SESSION_STARTED), None)
         name = started.detail.get("model") if started is not None else None
         if not isinstance(name, str) or not name:
             raise UsageError(
                 f"run {self.run_id} does not say with which model it began; name one with --model"
+            )
+        provider, _, rest = name.partition(":")
+        if provider in _OF_A_FILE and rest and not Path(rest.partition("?")[0]).exists():
+            raise UsageError(
+                f"run {self.run_id} began with {name}, of which the record holds the name alone; say "
+                f"with --model {provider}:FILE where that lies, or go on with the run by the program that began it"
             )
         return name
 

@@ -9,6 +9,7 @@ from typing import final
 from affidavit.actors.approvals import Approval, Approvals
 from affidavit.actors.events import Event, Kind
 from affidavit.tools._verify_report import plain
+from affidavit.tools.asking import system_name
 from affidavit.tools.goals import goal_label
 from affidavit.tools.governance_words import when
 from affidavit.tools.lookalikes import lookalike_line
@@ -114,7 +115,8 @@ def argument_lines(arguments: str) -> Iterator[str]:
 
 
 def decision_lines(place: Place, run_id: str, approval: Approval) -> Iterator[str]:
-    """Go through the command lines that approve a call and that refuse it."""
-    key = ("--key", "YOUR_KEY_FILE") if approval.signed else ()
-    yield place.line("approve", run_id, str(approval.call), *key)
-    yield place.line("approve", run_id, str(approval.call), "--refuse", "--reason", "WHY", *key)
+    """Go through the command lines that approve a call and that refuse it, with what whoever reads them has to fill in."""
+    named = not approval.approvers or system_name() in approval.approvers
+    by = (() if named else ("--as", "YOUR_NAME")) + (("--key", "YOUR_KEY_FILE") if approval.signed else ())
+    yield place.line("approve", run_id, str(approval.call), *by)
+    yield place.line("approve", run_id, str(approval.call), "--refuse", "--reason", "WHY", *by)

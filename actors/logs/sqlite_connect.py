@@ -107,7 +107,11 @@ def checkpoint(connection: sqlite3.Connection) -> None:
 def connect(store: Path, query: str) -> sqlite3.Connection:
     """Return a bare connection. It never waits for locks, and may be used from one thread at a time."""
     return sqlite3.connect(
-        f"{store.absolute().as_uri()}?{query}", uri=True, timeout=0, isolation_level=None, check_same_thread=False
+        f"{store.absolute().as_uri()}?{query}",
+        uri=True,
+        timeout=0,
+        isolation_level=None,
+        check_same_thread=False,
     )
 
 

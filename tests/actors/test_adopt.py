@@ -112,7 +112,7 @@ async def test_what_cannot_be_taken_up_is_said_and_keeps_nothing_from_the_others
     async with open_host(log) as host:
         adopted = await host.adopt(config_for)
         assert [each.run is not None for each in adopted] == [False, False, False, True]
-        assert "another tools" in adopted[0].trouble
+        assert "other tools" in adopted[0].trouble
         assert adopted[1].trouble == "there is no such model here"
         assert adopted[2].trouble
         (changed,) = [each for each in await host.adopt(lambda _: None) if each.run_id == "a"]

@@ -272,7 +272,7 @@ async def test_changed_tools_are_refused_before_anything_is_said() -> None:
     changed = MissionConfig(replies(FIRST, SECOND), Toolbox([FakeTool("look")]))
     async with session_and_runtime(log, changed) as (session, runtime):
         await session.resume(runtime, GoalKey(RUN))
-        with pytest.raises(ResumeRefused, match="another tools"):
+        with pytest.raises(ResumeRefused, match="other tools"):
             await session.say("Once more.", principal="ada")
     assert len(await history(log, RUN)) == tip
     async with session_and_runtime(log, changed, accept_changes=True) as (session, runtime):

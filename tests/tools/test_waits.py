@@ -5,6 +5,7 @@ from pathlib import Path
 
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.projection import Projection
+from affidavit.tools.asking import system_name
 from affidavit.tools.place import Place
 from affidavit.tools.status import state_words
 from affidavit.tools.waits import Waits, decision_lines, wait_lines, waits_words
@@ -50,6 +51,20 @@ def test_what_waits_is_shown_with_its_arguments_and_the_lines_that_decide() -> N
     approve, refuse = decision_lines(Place(Path("/store"), named=True), "mine", wait.approval)
     assert approve == "affidavit approve mine 4 --key YOUR_KEY_FILE --store /store"
     assert "--refuse" in refuse
+
+
+def test_the_lines_ask_for_a_name_where_this_user_is_none_of_the_approvers() -> None:
+    """A line that is pasted as it stands would be refused: only ada and bob may decide. Who is one of them need say nothing."""
+    place = Place(Path("/store"), named=False)
+    (wait,) = Waits(
+        [CALL, replace(ASKED, detail=dict(ASKED.detail) | {"approvers": ["ada", "bob"]})]
+    ).standing()
+    assert list(decision_lines(place, "mine", wait.approval)) == [
+        "affidavit approve mine 4 --as YOUR_NAME --key YOUR_KEY_FILE",
+        "affidavit approve mine 4 --refuse --reason WHY --as YOUR_NAME --key YOUR_KEY_FILE",
+    ]
+    own = replace(wait.approval, approvers=(system_name(),))
+    assert next(decision_lines(place, "mine", own)) == "affidavit approve mine 4 --key YOUR_KEY_FILE"
 
 
 def test_what_may_be_taken_for_something_else_stands_beneath_the_arguments() -> None:

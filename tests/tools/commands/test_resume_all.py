@@ -36,7 +36,7 @@ def test_all_that_were_left_go_on_and_a_run_that_is_driven_is_left_alone(cli: Cl
     assert (found["left-1"], found["left-2"]) == ("converged", "converged")
     assert done.out.count("record     verified") == 2
     assert "run driven is left alone: another process drives it\n" in done.err
-    assert "run other was not gone on with: this run was driven with another tools" in done.err
+    assert "run other was not gone on with: this run was driven with other tools" in done.err
     assert done.code == 2
     assert again.code == 0
     assert set(states(cli).values()) == {"converged"}

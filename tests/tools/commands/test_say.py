@@ -141,3 +141,17 @@ async def test_a_process_that_keeps_an_ended_run_open_is_asked_and_goes_on_with_
     assert (said.code, "Still two." in said.out, "verified" in said.out) == (0, True, True)
     assert said.err == "run mine is gone on with by the process that keeps it open\n"
     assert (failed.code, "without an answer" in failed.out) == (1, True)
+
+
+def test_a_script_that_lies_elsewhere_has_to_be_named_again(cli: Cli) -> None:
+    """The record holds no paths: where its file is not found under its bare name, the sentence says what to give."""
+    answers(cli, {"text": "Four."}, {"text": "Because of two."})
+    (cli.home / "elsewhere").mkdir()
+    moved = (cli.home / "answers.json").rename(cli.home / "elsewhere" / "answers.json")
+    model = f"script:{moved}"
+    assert cli("run", "Two and two?", "--model", model, "--id", "mine").code == 0
+    refused = cli("say", "mine", "Why?")
+    assert (refused.code, refused.out) == (2, "")
+    assert "began with script:answers.json" in refused.err
+    assert "--model script:FILE" in refused.err
+    assert cli("say", "mine", "Why?", "--model", model).code == 0
