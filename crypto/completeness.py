@@ -37,3 +37,7 @@ class CompletenessFold:
     def finish(self) -> bool | None:
         """Return whether the last event about the run is its terminal one; None in a foreign vocabulary."""
         return self._last in TERMINAL_TYPES if self._speaks_ours else None
+
+    def end(self) -> str | None:
+        """Return the type of the terminal event that the record ends with; None where it reaches no end."""
+        return self._last if self._last in TERMINAL_TYPES else None

@@ -27,6 +27,8 @@ class FindingKind(StrEnum):
     APPROVAL_NOT_NAMED = "approval_by_other"
     APPROVAL_LATE = "approval_after_expiry"
     APPROVAL_NOT_FOLLOWED = "approval_not_followed"
+    ARGS_DIFFER = "arguments_not_those_shown"
+    ARGS_NOT_SHOWN = "arguments_not_shown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ def verify_record(
         found.not_checked,
         found.approvals,
         found.fork,
+        found.end,
         events=tuple(events),
     )
 

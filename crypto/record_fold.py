@@ -21,6 +21,7 @@ from affidavit.crypto.keyring import Keyring, Trust
 from affidavit.crypto.merkle import Frontier
 from affidavit.crypto.record_part import Checks, Part, PartFold, pieces
 from affidavit.crypto.record_verdict import VerifiedRun, not_checked
+from affidavit.crypto.shown_args import ArgsFold
 from affidavit.crypto.validity import of_record
 
 
@@ -34,6 +35,7 @@ class RecordFold:
 
     __slots__ = (
         "_approvals",
+        "_args",
         "_chain",
         "_fork",
         "_frontier",
@@ -50,6 +52,7 @@ class RecordFold:
         self._chain = ChainFold()
         self._rules = GovernanceFold()
         self._approvals = ApprovalFold()
+        self._args = ArgsFold()
         self._reach = CompletenessFold()
         self._fork: ForkNote | None = None
         self._frontier = Frontier()
@@ -86,6 +89,7 @@ class RecordFold:
         for step in part.steps:
             self._rules.take(step)
         self._approvals.join(part.notes, part.steps)
+        self._args.join(part.args)
 
     def root(self) -> bytes:
         """Return the root over the events taken."""
@@ -119,11 +123,13 @@ class RecordFold:
                 *_signer_findings(opened, structure, keyring),
                 *(governance.findings if governance else ()),
                 *noticed,
+                *self._args.finish(),
             ),
             complete=self._reach.finish(),
             not_checked=not_checked(opened, self._tier, is_fork=self._fork is not None),
             approvals=approvals if governance else None,
             fork=judge_fork(self._fork, keyring) if self._fork else None,
+            end=self._reach.end(),
         )
 
 

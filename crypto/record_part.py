@@ -20,6 +20,7 @@ from affidavit.crypto.failures import FailureCode, Tier, VerificationError
 from affidavit.crypto.fork_origin import ForkNote, read_fork
 from affidavit.crypto.governance_steps import Step, read_step
 from affidavit.crypto.hashing import leaf_hashes, subtree_root
+from affidavit.crypto.shown_args import BINDS, NO_ARGS, ArgsPart, ArgsReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Part:
         fault: Why the event after them is refused; None while none is.
         notes: What its events say about approvals.
         fork: What the record's first event says of a parent, where this part holds it.
+        args: What its events show of the arguments of calls.
     """
 
     index: int
@@ -82,6 +84,7 @@ class Part:
     fault: VerificationError | None
     notes: tuple[ApprovalNote, ...] = ()
     fork: ForkNote | None = None
+    args: ArgsPart = NO_ARGS
 
 
 @final
@@ -94,6 +97,7 @@ class PartFold:
     """
 
     __slots__ = (
+        "_args",
         "_chain",
         "_checks",
         "_fork",
@@ -117,6 +121,7 @@ class PartFold:
         self._leaves: list[bytes] = []
         self._steps: list[Step] = []
         self._notes: list[ApprovalNote] = []
+        self._args = ArgsReader()
         self._fork: ForkNote | None = None
         self.fault: VerificationError | None = None
         self.count = 0
@@ -167,6 +172,7 @@ class PartFold:
             self.fault,
             tuple(self._notes),
             self._fork,
+            self._args.part(),
         )
 
     def _read(self, events: Sequence[bytes]) -> None:
@@ -185,6 +191,8 @@ class PartFold:
             note = read_note(fields, index) if fields["type"] in NOTED else None
             if note is not None:
                 self._notes.append(note)
+            if fields["type"] in BINDS:
+                self._args.add(fields)
 
 
 def parts_of(read: Read, where: EventRange, checks: Checks) -> Iterator[Part]:

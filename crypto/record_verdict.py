@@ -37,6 +37,7 @@ class VerifiedRun:
         not_checked: What this verification does not show, in plain words.
         approvals: What people decided, and who signed for it; None below L4.
         fork: Where it goes on from; None where it says nothing of that.
+        end: How the run ended, as the type of its terminal event; None where the record does not reach that.
     """
 
     chain: VerifiedEvents
@@ -50,6 +51,7 @@ class VerifiedRun:
     not_checked: tuple[str, ...]
     approvals: ShownApprovals | None
     fork: ForkOrigin | None
+    end: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from affidavit.crypto.findings import Finding, FindingKind
 from affidavit.crypto.fork_origin import ForkNote
 from affidavit.crypto.governance_steps import pack_steps, unpack_steps
 from affidavit.crypto.record_part import Part
+from affidavit.crypto.shown_args import ArgsPart, Owed
 
 
 def encode_part(part: Part) -> bytes:
@@ -28,6 +29,7 @@ def encode_part(part: Part) -> bytes:
             None if part.fault is None else _fault(part.fault),
             pack_notes(part.notes, part.index),
             None if part.fork is None else list(part.fork),
+            [[list(item) for item in kept] for kept in part.args],
         ]
     )
 
@@ -39,7 +41,7 @@ def decode_part(data: bytes) -> Part:
         ValueError: It made no such bytes.
     """
     try:
-        index, count, root, chain, steps, reach, fault, notes, fork = cbor.decode(data)
+        index, count, root, chain, steps, reach, fault, notes, fork, args = cbor.decode(data)
         return Part(
             index,
             count,
@@ -50,6 +52,7 @@ def decode_part(data: bytes) -> Part:
             None if fault is None else _read_fault(*fault),
             unpack_notes(notes, index),
             None if fork is None else ForkNote(*fork),
+            _read_args(*args),
         )
     except (TypeError, ValueError, IndexError, VerificationError) as error:
         raise ValueError("this is no part of a record") from error
@@ -71,6 +74,14 @@ def _read_chain(
         for kind, detail, times, seqs, ids in findings
     )
     return ChainPart(stream, count, first_seq, last_seq, last_time, found)
+
+
+def _read_args(shown: list[Any], differ: list[Any], owed: list[Any]) -> ArgsPart:
+    return ArgsPart(
+        tuple((key, digest) for key, digest in shown),
+        tuple((seq, call) for seq, call in differ),
+        tuple(Owed(*item) for item in owed),
+    )
 
 
 def _fault(fault: VerificationError) -> list[Any]:

@@ -28,6 +28,11 @@ _COMPLETE: Final = {
     False: "NO: this record stops before the run ended",
     None: "unknown: its events are not of a vocabulary that says so",
 }
+# What the run claims of its own end. A run that a person or a fault stopped has stalled as well.
+_ENDED: Final = {
+    "session.converged": ", which converged",
+    "session.stalled": ", which stalled or was stopped",
+}
 _GAPLESS: Final = {
     True: "yes: the events are numbered from 1 without a gap",
     False: "NO: numbers are missing; the record is a window of a longer stream",
@@ -42,6 +47,7 @@ _WHAT: Final = {
 # Columns of a row's words, so that a row fits in 80 with its margin; and the most rows of one value.
 _ROW: Final = 64
 _ROWS: Final = 4
+_MOST_ROWS: Final = _ROWS + 1  # since words are kept whole
 _LONGEST: Final = _ROW * _ROWS
 _PLACES: Final = 5  # that the text names; JSON has a hundred
 _ABOUT: Final = {
@@ -49,7 +55,9 @@ _ABOUT: Final = {
     FindingKind.REPEATED_END: "call",
     FindingKind.CONTRADICTING_CHECKS: "check",
     FindingKind.NOT_JUDGED: "version",
-}
+    FindingKind.ARGS_DIFFER: "call",
+    FindingKind.ARGS_NOT_SHOWN: "call",
+} | {kind: "call" for kind in FindingKind if kind.startswith("approval_")}
 # Marks that stand above or below a letter and take no column: piled up, they cover the lines around it. No script needs more.
 _MARKS: Final = {"Mn", "Me"}
 _MOST_MARKS: Final = 8
@@ -89,6 +97,7 @@ def as_json(verdict: Verdict) -> str:
             "key_name": verdict.key_name,
             "origin": verdict.origin,
             "complete": verdict.complete,
+            "end": verdict.end,
             "gapless": verdict.gapless,
             "before": None if verdict.before is None else asdict(verdict.before),
             "governance": _governance_json(verdict.governance),
@@ -143,7 +152,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     if verdict.kind is Kind.RUN:
         for label, words in fork_rows(verdict.fork) if verdict.fork else ():
             yield from _row(label, words)
-        yield f"  complete     {_COMPLETE[verdict.complete]}"
+        yield f"  complete     {_COMPLETE[verdict.complete]}{_ENDED.get(verdict.end or '', '')}"
         yield f"  gapless      {_GAPLESS[verdict.gapless or False]}"
     for label, words in approval_rows(verdict.approvals) if verdict.approvals else ():
         yield from _row(label, words)
@@ -159,22 +168,32 @@ def _row(label: str, words: str) -> Iterator[str]:
     for a line of the verifier. What is too long is cut, and said to be.
     """
     pieces = list(_pieces(plain(words[:_LONGEST])))
-    if len(pieces) > _ROWS or len(words) > _LONGEST:
+    if len(pieces) > _MOST_ROWS or len(words) > _LONGEST:
         pieces[_ROWS - 1 :] = [f"... ({len(words):,} characters; --json has them all)"]
     for number, piece in enumerate(pieces):
         yield f"  {label if number == 0 else '':<12} {piece}".rstrip()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Break text into pieces of at most a row's columns; a wide character takes two."""
+    """Break text into pieces of at most a row's columns, between words where one ends in the row's second half."""
     piece, width = "", 0
     for letter in text:
-        columns = 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        columns = _columns(letter)
         if width + columns > _ROW:
-            yield piece
-            piece, width = "", 0
+            cut = len(piece) if letter == " " else piece.rfind(" ")
+            cut = cut if cut > len(piece) // 2 else len(piece)
+            yield piece[:cut]
+            piece = piece[cut:].lstrip(" ")
+            width = sum(map(_columns, piece))
+            if letter == " " and not piece:
+                continue
         piece, width = piece + letter, width + columns
     yield piece
+
+
+def _columns(letter: str) -> int:
+    # A wide character takes two.
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 def _headline(verdict: Verdict) -> str:
@@ -227,7 +246,7 @@ def _tier_lines(verdict: Verdict) -> Iterator[str]:
 def governance_summary(found: Governance) -> str:
     """Return what L4 found in one line: never a bare tier."""
     text = f"{found.admitted} admitted, {found.completed} completed, {found.refused} refused"
-    text += f", {found.outcomes_claimed} outcomes claimed"
+    text += f", {found.outcomes_claimed} success{'es' if found.outcomes_claimed != 1 else ''} claimed"
     if found.interrupted:
         text += f", {found.interrupted} interrupted"
     return text + (f", {found.not_judged} events not judged" if found.not_judged else "")

@@ -61,6 +61,7 @@ class Verdict:
     governance: Governance | None = None
     approvals: ShownApprovals | None = None
     fork: ForkOrigin | None = None
+    end: str | None = None
     before: Earlier | None = None
     proved: str | None = None
 
@@ -162,6 +163,7 @@ def _run(artifact: Artifact, asked: Asked) -> Verdict:
         governance=found.governance,
         approvals=found.approvals,
         fork=found.fork,
+        end=found.end,
     )
 
 

@@ -77,7 +77,7 @@ def verified(*made: Made, keys: Keyring | None = None) -> VerifiedRecord:
 
 def kinds(found: VerifiedRecord) -> set[FindingKind]:
     """The kinds of findings about approvals."""
-    return {finding.kind for finding in found.findings} - {FindingKind.OPEN_CALL}
+    return {finding.kind for finding in found.findings} - {FindingKind.OPEN_CALL, FindingKind.ARGS_NOT_SHOWN}
 
 
 def test_an_approval_on_the_hosts_word_is_counted_as_that() -> None:

@@ -26,6 +26,7 @@ JSON_NAMES = [
         "key_name",
         "origin",
         "complete",
+        "end",
         "gapless",
         "before",
         "governance",
@@ -130,6 +131,7 @@ def test_json_of_a_sealed_run(command: Command) -> None:
         "key_name": None,
         "origin": "run/sample",
         "complete": True,
+        "end": "session.stalled",
         "gapless": True,
         "before": None,
         "governance": {
@@ -238,7 +240,7 @@ def test_text_says_what_was_checked_tier_by_tier(command: Command) -> None:
     assert lines[1].startswith("file ")
     assert "L1 ok: every event is canonical, of one stream, in order" in lines
     assert "L2 ok: the signature holds, and the 4 events rebuild the signed root" in lines
-    assert "L4: 1 admitted, 1 completed, 1 refused, 0 outcomes claimed, 1 interrupted" in lines
+    assert "L4: 1 admitted, 1 completed, 1 refused, 0 successes claimed, 1 interrupted" in lines
     assert "complete     NO: this record stops before the run ended" in lines
     assert f"key id       {KID.decode()}" in lines
     assert any(re.fullmatch("root +[0-9a-f]{64}", line) for line in lines)

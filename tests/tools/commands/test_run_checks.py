@@ -36,7 +36,7 @@ def test_a_check_that_passes_backs_a_success_that_verify_counts(cli: Cli, worksp
     assert "success, as check " in done.out
     printed = [cli.printed(line) for line in lines_that_begin(done.out, "affidavit ")]
     assert [each.code for each in printed] == [0, 0]
-    assert "1 outcomes claimed" in printed[-1].out
+    assert "1 success claimed" in printed[-1].out
 
 
 def test_a_check_that_fails_stalls_the_run(cli: Cli, workspace: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_check_that_fails_stalls_the_run(cli: Cli, workspace: Path) -> None:
     assert state.startswith("state      stalled: the check 'is built' failed: exit code")
     assert "No such file or directory" in state
     printed = [cli.printed(line) for line in lines_that_begin(done.out, "affidavit ")]
-    assert "0 outcomes claimed" in printed[-1].out
+    assert "0 successes claimed" in printed[-1].out
 
 
 def test_checks_need_a_workspace(cli: Cli, workspace: Path) -> None:
