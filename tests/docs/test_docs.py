@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from affidavit.actors.models.script import ScriptModel
 from tests.docs.readme_blocks import README, demo_screen, example_heart, with_blocks
 from tests.environment import CI, ROOT
 
@@ -34,6 +35,18 @@ def test_each_example_runs(example: Path, tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+def test_the_script_shown_is_one() -> None:
+    """As docs/models.md shows it, and those that it points to."""
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    scripts = [
+        path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "examples" / "scripts").glob("*.json")
+    ]
+    assert len(scripts) == 2
+    for script in (shown, *scripts):
+        assert ScriptModel.from_text(script)
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))
