@@ -42,8 +42,16 @@ def words(event: Event, inputs: Mapping[str, str]) -> tuple[str, str] | None:
         case Kind.APPROVAL_DECIDED if event.detail["decision"] == APPROVED:
             return "approved", f"by {event.principal}: {event.reason}"
         case Kind.TOOL_RESULT:
-            return ("refused" if event.is_error else "tool"), event.result.removeprefix("refused: ")
+            return _result(event)
         case Kind.CONVERGED:
             return "answer", event.text
         case _:
             return None
+
+
+def _result(event: Event) -> tuple[str, str]:
+    told = event.result.removeprefix("refused: ")
+    if not event.is_error:
+        return "tool", told
+    # The tool was admitted and ran: what was refused is its connection, which does not count among the refused actions.
+    return ("blocked" if told.startswith("no connection") else "refused"), told

@@ -60,6 +60,15 @@ def test_viewer_count_is_the_number_of_the_run_events(shown: tuple[str, Path]) -
     assert verified.complete is True
 
 
+def test_as_many_actions_are_shown_as_refused_as_are_counted(shown: tuple[str, Path]) -> None:
+    """A connection that is refused is blocked, since its action was admitted: whoever counts the lines arrives at the number of L4."""
+    screen, _ = shown
+    counted = re.search(r"before they ran, (\d+) refused", screen)
+    assert counted is not None
+    assert len(re.findall(r"^ +\d+  refused  ", screen, re.MULTILINE)) == int(counted[1])
+    assert len(re.findall(r"^ +\d+  blocked  ", screen, re.MULTILINE)) == 1
+
+
 def test_the_payment_stands_on_the_record_as_the_screen_tells_it(shown: tuple[str, Path]) -> None:
     """Asked with the exact arguments, approved by name and then run; with another amount asked anew, refused, and never run."""
     screen, folder = shown

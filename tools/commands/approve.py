@@ -184,7 +184,8 @@ async def _decide(place: Place, run_id: str, wait: Wait, decision: Decision) -> 
     if taken:
         # Its record holds the digest of its policy, and not where that or the workspace lies.
         notice(
-            "Nobody drives the run now. To go on with it, with the --policy and the --workspace that it had:\n"
+            "Nobody drives the run now. The program that began it goes on with it; for a run of `affidavit run` this does, "
+            "with the --policy and the --workspace that it had:\n"
             f"{place.line('resume', run_id)}"
         )
     return CONVERGED
