@@ -18,6 +18,7 @@ class FindingKind(StrEnum):
     KEY_NO_LONGER_VALID = "key_no_longer_valid"
     REPEATED_END = "repeated_end"
     CONTRADICTING_CHECKS = "contradicting_checks"
+    SUCCESS_BESIDE_FAILURE = "success_beside_failed_check"
     OPEN_CALL = "open_call"
     NOT_JUDGED = "schema_version_not_judged"
     APPROVAL_ABSENT = "approval_not_on_record"

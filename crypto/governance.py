@@ -11,7 +11,7 @@ from typing import Final, final
 from affidavit.crypto.failures import FailureCode, VerificationError
 from affidavit.crypto.findings import PLACES, Finding, FindingKind, Findings
 from affidavit.crypto.governance_state import Calls, GroundTruth, Unfounded
-from affidavit.crypto.governance_steps import CHECK, CLAIM, END, NOT_JUDGED, REJECT, START, Step
+from affidavit.crypto.governance_steps import CHECK, CLAIM, END, FAILURE, NOT_JUDGED, REJECT, START, Step
 
 _NAMED: Final = 10  # how many further claims without a ground a refusal names
 # The two values that disagree where a rule is broken.
@@ -45,7 +45,16 @@ class Governance:
 class GovernanceFold:
     """Takes the steps of one record in order, and judges them at the end."""
 
-    __slots__ = ("_calls", "_counts", "_fault", "_findings", "_late_denial", "_nameless_claim", "_truth")
+    __slots__ = (
+        "_calls",
+        "_counts",
+        "_failed",
+        "_fault",
+        "_findings",
+        "_late_denial",
+        "_nameless_claim",
+        "_truth",
+    )
 
     def __init__(self) -> None:
         self._findings = Findings()
@@ -56,6 +65,8 @@ class GovernanceFold:
         self._fault: VerificationError | None = None
         self._late_denial: VerificationError | None = None
         self._nameless_claim: int | None = None
+        # The last check that failed, by its place and number, until an outcome is recorded.
+        self._failed: tuple[int, int] | None = None
 
     def take(self, step: Step) -> None:
         """Take the next step. Never raises: the first fault is kept until `finish`, and nothing follows it."""
@@ -156,6 +167,8 @@ class GovernanceFold:
 
     def _check(self, step: Step) -> None:
         _, _, seq, check, passed = step
+        if check is not None and not passed:
+            self._failed = seq, check
         if check is not None and self._truth.check(check, passed=passed):
             self._findings.add(
                 FindingKind.CONTRADICTING_CHECKS,
@@ -167,10 +180,23 @@ class GovernanceFold:
     def _claim(self, step: Step) -> None:
         _, index, _, check, _ = step
         self._counts["outcomes_claimed"] += 1
+        # That the very check it rests on failed as well is a finding, or a refusal, of its own.
+        if self._failed is not None and self._failed[1] != check:
+            seq, failed = self._failed
+            self._findings.add(
+                FindingKind.SUCCESS_BESIDE_FAILURE,
+                "a success is claimed after another check failed, and no failure was recorded between them",
+                [seq],
+                ids=[failed],
+            )
+            self._failed = None
         if check is not None:
             self._truth.claim(check, index)
         elif self._nameless_claim is None:
             self._nameless_claim = index
+
+    def _fail_openly(self, step: Step) -> None:
+        self._failed = None
 
     def _leave_out(self, step: Step) -> None:
         _, _, seq, version, _ = step
@@ -207,5 +233,6 @@ _RULES = {
     END: GovernanceFold._end,  # noqa: SLF001
     CHECK: GovernanceFold._check,  # noqa: SLF001
     CLAIM: GovernanceFold._claim,  # noqa: SLF001
+    FAILURE: GovernanceFold._fail_openly,  # noqa: SLF001
     NOT_JUDGED: GovernanceFold._leave_out,  # noqa: SLF001
 }

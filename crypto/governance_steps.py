@@ -10,7 +10,7 @@ from typing import Any, Final
 
 KNOWN_SCHEMA_VERSIONS: Final = frozenset({1})
 
-START, REJECT, END, CHECK, CLAIM, NOT_JUDGED = range(6)
+START, REJECT, END, CHECK, CLAIM, NOT_JUDGED, FAILURE = range(7)
 
 # Which rule, the event's index and seq, the number that it names (None for none, or none well-formed), and
 # what else the rule asks: whether an end was an interruption, whether a check passed.
@@ -46,8 +46,8 @@ def read_step(fields: dict[str, Any], index: int) -> Step | None:
         interrupted = payload.get("error_class") == "interrupted"
         return END, index, fields["seq"], _whole(payload.get("call")), interrupted
     if rule == CLAIM:
-        is_claim = payload.get("result") == "success"
-        return (CLAIM, index, fields["seq"], _whole(payload.get("check")), False) if is_claim else None
+        kind = CLAIM if payload.get("result") == "success" else FAILURE
+        return kind, index, fields["seq"], _whole(payload.get("check")), False
     # A start, a refusal or a check without a well-formed number is inert.
     number = _whole(payload.get("check" if rule == CHECK else "call"))
     if number is None:

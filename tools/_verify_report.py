@@ -54,6 +54,7 @@ _ABOUT: Final = {
     FindingKind.OPEN_CALL: "call",
     FindingKind.REPEATED_END: "call",
     FindingKind.CONTRADICTING_CHECKS: "check",
+    FindingKind.SUCCESS_BESIDE_FAILURE: "check",
     FindingKind.NOT_JUDGED: "version",
     FindingKind.ARGS_DIFFER: "call",
     FindingKind.ARGS_NOT_SHOWN: "call",

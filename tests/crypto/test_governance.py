@@ -240,3 +240,25 @@ def test_every_call_of_a_finding_is_named_up_to_a_hundred() -> None:
     fold = folded([(CHECK, False), (CHECK, True)], [3, 5])
     (finding,) = fold.finish().findings
     assert (finding.kind, finding.ids) == (FindingKind.CONTRADICTING_CHECKS, (3, 5))
+
+
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [((), (8,)), (({"result": "failure", "check": 8},), ()), (({"result": "success", "check": 7},), (8,))],
+    ids=["nothing", "the failure", "an earlier success"],
+)
+def test_a_success_beside_another_check_that_failed_is_told(
+    between: tuple[dict[str, Any], ...], told: tuple[int, ...]
+) -> None:
+    """It rests on a check that passed, so the format's rule holds; that one before it failed is for the reader to know, once."""
+    checks = [
+        {"type": "check.recorded", "payload": {"check": number, "passed": number != 8}}
+        for number in (7, 8, 9)
+    ]
+    outcomes = [*between, {"result": "success", "check": 9}]
+    events = checks + [{"type": "outcome.recorded", "payload": payload} for payload in outcomes]
+    fold = GovernanceFold()
+    for step in steps_of(placed([{**each, "schema_version": 1} for each in events])):
+        fold.take(step)
+    found = [each for each in fold.finish().findings if each.kind is FindingKind.SUCCESS_BESIDE_FAILURE]
+    assert [(each.count, each.ids, each.seqs) for each in found] == [(1, told, (2,))] * bool(told)

@@ -46,7 +46,7 @@ def test_the_script_shown_is_one() -> None:
     ]
     assert len(scripts) == 2
     for script in (shown, *scripts):
-        assert ScriptModel.from_text(script)
+        assert ScriptModel.from_text(script).digest
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))

@@ -61,7 +61,7 @@ def test_viewer_count_is_the_number_of_the_run_events(shown: tuple[str, Path]) -
 
 
 def test_as_many_actions_are_shown_as_refused_as_are_counted(shown: tuple[str, Path]) -> None:
-    """A connection that is refused is blocked, since its action was admitted: whoever counts the lines arrives at the number of L4."""
+    """A refused connection is blocked, since its action was admitted: whoever counts the lines arrives at the number of L4."""
     screen, _ = shown
     counted = re.search(r"before they ran, (\d+) refused", screen)
     assert counted is not None

@@ -3,6 +3,7 @@
 It answers with the code and the index of the event at fault, or with the counts and the findings by kind.
 """
 
+import itertools
 from typing import Any
 
 Answer = tuple[str, int] | tuple[dict[str, int], dict[str, int]]
@@ -66,6 +67,7 @@ def judge(events: list[dict[str, Any]]) -> Answer:
     findings = {
         "repeated_end": repeated,
         "contradicting_checks": len(passed & failed),
+        "success_beside_failed_check": _successes_beside_failures(known),
         "open_call": len(started - ended - rejected),
         "schema_version_not_judged": len(events) - len(known),
     }
@@ -74,3 +76,24 @@ def judge(events: list[dict[str, Any]]) -> Answer:
 
 def _numbered(known: list[tuple[int, str, dict[str, Any]]], kind: str) -> int:
     return sum(k == kind and whole(p.get("call")) is not None for _, k, p in known)
+
+
+def _successes_beside_failures(known: list[tuple[int, str, dict[str, Any]]]) -> int:
+    """How many successes follow a failed check that is not their own, with no outcome between the two."""
+    told = [
+        (kind, payload)
+        for _, kind, payload in known
+        if kind == "outcome.recorded"
+        or (
+            kind == "check.recorded"
+            and whole(payload.get("check")) is not None
+            and payload.get("passed") is not True
+        )
+    ]
+    return sum(
+        before == "check.recorded"
+        and kind == "outcome.recorded"
+        and payload.get("result") == "success"
+        and whole(failed.get("check")) != whole(payload.get("check"))
+        for (before, failed), (kind, payload) in itertools.pairwise(told)
+    )
