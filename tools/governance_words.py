@@ -81,8 +81,13 @@ def when(time: object) -> str:
 
 def egress(event: Event) -> Words:
     """Return what to say of net.egress."""
-    name = event.detail.get("name")
-    where = f"{event.host}{f' ({name})' if name and name != event.host else ''}"
+    name, port = event.detail.get("name"), event.detail.get("port")
+    host = f"[{event.host}]" if port is not None and ":" in event.host else event.host
+    where = (
+        host
+        + (f":{port}" if port is not None else "")
+        + (f" ({name})" if name and name != event.host else "")
+    )
     if event.allowed:
         return quiet(f"connection to {where} allowed: {event.reason}")
     return Words(f"REFUSED connection to {where}: {event.reason}", Tone.BAD)

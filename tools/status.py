@@ -34,7 +34,8 @@ def status_lines(p: Projection, waits: Sequence[Wait] = ()) -> Iterator[str]:
     yield f"turns      {p.turns} ({usage_words(p.usage)})"
     yield f"actions    {p.admitted} admitted, {p.completed} completed, {p.rejected} refused"
     if p.egress_allowed or p.egress_blocked:
-        yield f"network    {p.egress_allowed} connections allowed, {p.egress_blocked} refused"
+        connections = "connection" if p.egress_allowed == 1 else "connections"
+        yield f"network    {p.egress_allowed} {connections} allowed, {p.egress_blocked} refused"
     if p.fanout:
         yield f"children   {children_words(p.fanout)}"
     yield f"record     {p.record}, {sealed_words(p)}"

@@ -70,6 +70,11 @@ def test_refusals_and_failures_are_marked_without_colour_too() -> None:
     assert "REFUSED call 4: pay (capability_denied)" in shown(refused)
     assert "pay FAILED: no" in shown(failed)
     assert "REFUSED connection to 169.254.169.254: link-local" in shown(blocked)
+    ported = replace(blocked, detail={"port": 80, "name": "metadata.example"})
+    assert "REFUSED connection to 169.254.169.254:80 (metadata.example): link-local" in shown(ported)
+    assert "connection to [2001:db8::1]:443 allowed" in shown(
+        Event(Kind.EGRESS_DECISION, seq=4, host="2001:db8::1", allowed=True, detail={"port": 443})
+    )
 
 
 def test_a_request_for_approval_shows_the_exact_arguments() -> None:
