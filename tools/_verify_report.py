@@ -135,7 +135,8 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     if not verdict.accepted:
         yield f"REJECTED  {verdict.failure_code}"
         yield from _row("file", name)
-        yield f"  what         {_WHAT[verdict.kind]}"
+        # What it begins as, or was said to be: what it is, nobody knows.
+        yield f"  read as      {_WHAT[verdict.kind]}"
         yield from _row("why", verdict.detail or "")
         if verdict.expected is not None and verdict.actual is not None:
             yield from _row("expected", verdict.expected)

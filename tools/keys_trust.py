@@ -170,7 +170,10 @@ def _self_named(path: Path, kid: str) -> KeyEntry:
         try:
             return KeyEntry(kid.encode(), parse_did_key(kid))
         except ProducerError as error:
-            raise UsageError(f"{kid}: {error.detail}") from error
+            raise UsageError(
+                f"{path} has no key with the id {kid!r}, and it spells out no whole key ({error.detail}); "
+                "`affidavit keys list` shows what it has, each id whole"
+            ) from error
     raise UsageError(f"{path} has no key with the id {kid!r}; `affidavit keys list` shows what it has")
 
 

@@ -39,6 +39,10 @@ def test_a_rejection_shows_the_two_values_that_disagree(command: Command) -> Non
     assert command.run(KEY_ARGUMENT, command.file(encode_record(CARRIED[:4], SIGNED))) == 1
     said = [line.strip() for line in command.out.splitlines()]
     assert {"expected     5", "found        4"} <= set(said)
+    assert command.run(command.file(b"no record at all")) == 1
+    said = [line.strip() for line in command.out.splitlines()]
+    assert "read as      a sealed run" in said
+    assert not any(line.startswith("what ") for line in said)
     name = command.file(sealed([event(1), event(2, stream="x\nVERIFIED at L4")]))
     assert command.run(KEY_ARGUMENT, name) == 1
     assert "  found        x\\nVERIFIED at L4" in command.out.splitlines()
