@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
+from affidavit.actors.approval_signing import statement_of
 from affidavit.actors.approvals import Approval, Decision, decided
 from affidavit.actors.asker import checked_asker
 from affidavit.actors.clock import Clock
 from affidavit.actors.errors import ApprovalRefused
 from affidavit.actors.events import Event, Kind
 from affidavit.actors.session_record import SessionRecord
-from affidavit.crypto.approval import ApprovalStatement, require_statement, verify_approval
+from affidavit.crypto.approval import require_statement, verify_approval
 from affidavit.crypto.failures import ProducerError, VerificationError
 from affidavit.crypto.keyring import Keyring
 from affidavit.crypto.keys import VerifyingKey
@@ -138,18 +139,3 @@ class SessionRulings:
                 "signature_invalid",
                 f"the signature of {decision.principal} on call {decision.call} does not hold: {error.detail}",
             ) from error
-
-
-def statement_of(run_id: str, approval: Approval, decision: Decision) -> ApprovalStatement:
-    """Return what a person who decides so about a request puts their name to."""
-    return ApprovalStatement(
-        run=run_id,
-        call=approval.call,
-        action=approval.action,
-        args=approval.args,
-        decision=decision.word,
-        principal=decision.principal,
-        reason=decision.reason,
-        request=approval.requested,
-        expires=approval.expires,
-    )

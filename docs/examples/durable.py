@@ -1,4 +1,4 @@
-"""Keep runs in a store on disk: a payment waits for a person, the program stops meanwhile, and another one goes on.
+"""Keep runs in a store on disk: a payment waits for a person, who signs for it, while one program stops and another goes on.
 
 Run it with `python docs/examples/durable.py`. It needs no network, and removes what it made. The folder is a store like that of
 the commands: of a program that keeps its store, `affidavit sessions`, `watch`, `approve`, `brake`, `export` and the others
@@ -16,6 +16,8 @@ from pathlib import Path
 import trio
 from pydantic import BaseModel
 
+from affidavit.actors.approval_signing import signed_decision
+from affidavit.actors.approvals import Decision
 from affidavit.actors.checks import Check, CheckResult
 from affidavit.actors.events import Kind
 from affidavit.actors.evidence import export
@@ -42,6 +44,9 @@ tools = ["pay"]
 [[approval]]
 tools = ["pay"]
 approvers = ["ada"]
+signed = true
+[approver_keys]
+ada = "{ada}"
 [[check]]
 name = "ledger"
 command = ["test", "-s", "ledger.txt"]
@@ -95,9 +100,10 @@ async def opened(store: Path, signer: Signer) -> AsyncIterator[tuple[SqliteLog, 
 
 async def main(folder: Path) -> None:
     """Be three programs, one after another."""
-    (folder / "policy.toml").write_text(POLICY)
     store = folder / "store"
     signer = signer_of(store, b"a passphrase")
+    ada = signer_of(folder / "ada", b"a passphrase of her own")  # hers; the policy knows the public half
+    (folder / "policy.toml").write_text(POLICY.format(ada=ada.public_key.hex))
 
     async with opened(store, signer) as (_, host):  # the first, which is stopped while a person is waited for
         run = await host.submit(GoalSpec("Pay invoice 7."), config_for(folder), id="invoice-7")
@@ -109,7 +115,8 @@ async def main(folder: Path) -> None:
     print(f"call {asked.call} ({asked.action}) waits for {', '.join(asked.approvers)}")
 
     async with opened(store, signer) as (_, host):  # the second decides; `affidavit approve` does the same
-        decided = await host.approve("invoice-7", asked.call, principal="ada", reason="as ordered")
+        decision = Decision(asked.call, True, "ada", "as ordered", asked.args)
+        decided = await host.decide("invoice-7", await signed_decision(ada, "invoice-7", asked, decision))
     print(f"{decided.principal} approved it at event {decided.seq}")
 
     async with opened(store, signer) as (log, host):  # the third goes on where the record stands
@@ -119,7 +126,8 @@ async def main(folder: Path) -> None:
         record = io.BytesIO()
         await export(log, run.id, record)
 
-    verified = verify_record(record.getvalue(), Keyring({signer.kid: signer.public_key}))
+    trusted = Keyring({each.kid: each.public_key for each in (signer, ada)})
+    verified = verify_record(record.getvalue(), trusted)
     claimed = verified.governance.outcomes_claimed if verified.governance else 0
     print(f"{len(verified.events)} events verified at {verified.tier}; {claimed} success claimed")
 

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 import trio
 import trio.testing
 
+from affidavit.actors.approval_signing import statement_of
 from affidavit.actors.approvals import Approval, Decision
 from affidavit.actors.clock import Clock, SystemClock
 from affidavit.actors.host import Host, Run, open_host
 from affidavit.actors.logs.port import Log
 from affidavit.actors.mission_config import MissionConfig
 from affidavit.actors.policy.model import Policy
-from affidavit.actors.session_rulings import statement_of
 from affidavit.actors.toolbox.registry import Toolbox
 from affidavit.crypto import SigningKey
 from affidavit.crypto.approval import sign_approval

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from affidavit.actors.approval_signing import signed_decision
 from affidavit.actors.approvals import Decision
 from affidavit.actors.directory import find_run
 from affidavit.actors.errors import ApprovalRefused, RunFinished
@@ -20,9 +21,7 @@ from affidavit.actors.inbox import Answer, Outcome, decision_event
 from affidavit.actors.logs.sqlite import open_sqlite_log
 from affidavit.actors.logs.sqlite_reader import open_sqlite_reader
 from affidavit.actors.session_inbox import FINISHED
-from affidavit.actors.session_rulings import statement_of
 from affidavit.actors.signers.keyfile import load_key_file
-from affidavit.crypto.approval import approval_signing_input, assemble_approval
 from affidavit.tools._verify_report import plain
 from affidavit.tools.asking import Principal, principal_of, take_or_ask
 from affidavit.tools.errors import CONVERGED, STALLED, UsageError, notice
@@ -164,9 +163,7 @@ def _as_json(found: _Found, wait: Wait) -> dict[str, object]:
 
 async def _signed(run_id: str, wait: Wait, decision: Decision, path: Path) -> Decision:
     signer = load_key_file(path, read_passphrase(prompt=True))
-    statement = statement_of(run_id, wait.approval, decision)
-    signature = await signer.sign(approval_signing_input(statement, kid=signer.kid))
-    return replace(decision, statement=assemble_approval(statement, kid=signer.kid, signature=signature))
+    return await signed_decision(signer, run_id, wait.approval, decision)
 
 
 async def _decide(place: Place, run_id: str, wait: Wait, decision: Decision) -> int:
