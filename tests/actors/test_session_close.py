@@ -195,7 +195,7 @@ async def test_what_a_runtime_reports_after_its_grace_is_refused_and_fails_nothi
         with pytest.raises(ValueError, match="mine"):
             async with open_session(log, MemoryBus(), id=RUN, sealer=sealer) as session:
                 await session.submit(runtime, SPEC)
-                nursery.start_soon(report_late, session.reporter, signer.hold)
+                nursery.start_soon(report_late, session.reporter, signer.hold)  # noqa: ASYNC111  # late on purpose
                 raise ValueError("mine")
     with pytest.raises(RunParked):
         await session.wait()
