@@ -79,6 +79,9 @@ async def test_a_run_resumed_with_the_same_parts_goes_on(autojump_clock: trio.te
     assert [e.detail for e in run.of(Kind.GOAL_PHASE) if "changed" in e.detail] == []
 
 
+SAID = {"model": "another model", "tools": "other tools", "configuration": "another configuration"}
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -98,7 +101,7 @@ async def test_a_changed_part_is_refused_by_name_or_accepted_and_recorded(
     log = await parked()
     before = await history(log, RUN)
     other = change(CONFIG)
-    with pytest.raises(ResumeRefused, match=" and ".join(named)):
+    with pytest.raises(ResumeRefused, match=" and ".join(SAID[name] for name in named)):
         await run_to_end(log, other, resume=True)
     assert _about_the_run(await history(log, RUN)) == _about_the_run(before)
     run = await run_to_end(log, other, resume=True, accept_changes=True)
