@@ -5,6 +5,8 @@ import os
 import pty
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -150,8 +152,9 @@ def test_json_is_events_alone(cli: Cli, model: str) -> None:
     assert "affidavit export" in done.err
 
 
-def test_a_paste_of_several_lines_is_one_message(cli: Cli, model: str) -> None:
-    """On a terminal they come together and are said together; none of them is taken for a key of the view."""
+@contextmanager
+def at_a_terminal(cli: Cli, model: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A chat that is typed to, and the end of its terminal that a person types at; its output is piped."""
     owner, terminal = pty.openpty()
     with subprocess.Popen(
         [COMMAND, "chat", "--model", model, "--plain"],
@@ -163,6 +166,16 @@ def test_a_paste_of_several_lines_is_one_message(cli: Cli, model: str) -> None:
         text=True,
     ) as chat:
         os.close(terminal)
+        try:
+            yield chat, owner
+        finally:
+            # A test that fails hangs up, so that the chat ends as well.
+            os.close(owner)
+
+
+def test_a_paste_of_several_lines_is_one_message(cli: Cli, model: str) -> None:
+    """On a terminal they come together and are said together; none of them is taken for a key of the view."""
+    with at_a_terminal(cli, model) as (chat, owner):
         assert chat.stdout is not None
         assert chat.stdout.read(5) == "you> "
         os.write(owner, b"Two and two?\nq\nq\nin words\n")
@@ -171,24 +184,13 @@ def test_a_paste_of_several_lines_is_one_message(cli: Cli, model: str) -> None:
                 break
         os.write(owner, b"/exit\n")
         chat.communicate(timeout=SECONDS)
-    os.close(owner)
     assert chat.returncode == 0
     assert said(cli) == ["Two and two?\nq\nq\nin words", "Four."]
 
 
 def test_e4_ctrl_c_at_the_prompt_leaves_and_says_how_to_go_on(cli: Cli, model: str) -> None:
     """E4: on a terminal, between two turns: exit 130 at once, the record sealed, the line that goes on with it."""
-    owner, terminal = pty.openpty()
-    with subprocess.Popen(
-        [COMMAND, "chat", "--model", model, "--plain"],
-        cwd=cli.home,
-        env=cli.environment(),
-        stdin=terminal,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as chat:
-        os.close(terminal)
+    with at_a_terminal(cli, model) as (chat, owner):
         assert chat.stdout is not None
         os.write(owner, b"Two and two?\n")
         # The prompt has no end of line, and comes before the first line and after the summary of the turn.
@@ -198,7 +200,6 @@ def test_e4_ctrl_c_at_the_prompt_leaves_and_says_how_to_go_on(cli: Cli, model: s
         assert chat.stdout.read(5) == "you> "
         chat.send_signal(signal.SIGINT)
         _, told = chat.communicate(timeout=SECONDS)
-    os.close(owner)
     assert chat.returncode == 130
     (again,) = lines_that_begin(told, "affidavit chat ")
     assert cli("fsck").code == 0
