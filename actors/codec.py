@@ -7,7 +7,6 @@ failing the reader. The salt that blinds each leaf is added here and never shown
 
 from __future__ import annotations
 
-from hashlib import sha256
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -15,6 +14,7 @@ from typing import Any, Final, cast
 from affidavit.actors.events import NO_DETAIL, SCHEMA_VERSION, ActorType, Detail, Event, Kind, Usage
 from affidavit.actors.ids import new_salt
 from affidavit.crypto.event import Envelope, decode_event, encode_fields
+from affidavit.crypto.shown_args import args_digest
 
 STORED_TYPES: Final[dict[str, str]] = {
     Kind.ACTION_ADMITTED: "dispatch.start",
@@ -250,11 +250,6 @@ def _is_owned(key: str, value: object) -> bool:
     if key == "usage":
         return _usage(value) is not None
     return _TYPE_OF_KEY.get(key) is type(value)
-
-
-def args_digest(salt: object, text: object) -> bytes:
-    """Bind the exact arguments of a call without revealing them: the salt keeps short arguments from being guessed."""
-    return sha256((salt if isinstance(salt, bytes) else b"") + str(text).encode()).digest()
 
 
 def _usage(value: object) -> Usage | None:

@@ -11,8 +11,9 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
-from affidavit.actors.codec import args_digest, encode_whole, kind_of
+from affidavit.actors.codec import encode_whole, kind_of
 from affidavit.actors.events import NO_DETAIL, Event, Kind, Usage
+from affidavit.crypto.shown_args import args_digest
 
 # What a field may be so that it is read back as the very same.
 _AS_READ: Final = frozenset({str, int, bool, type(None), Usage})

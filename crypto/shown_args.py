@@ -71,7 +71,7 @@ class ArgsReader:
             key = _key(fields, payload)
             # Behind all others, as what was shown last.
             self._shown.pop(key, None)
-            self._shown[key] = _digest(payload)
+            self._shown[key] = args_digest(payload.get("salt"), payload.get("input"))
             return
         digest, call = payload.get("args"), payload.get("call")
         if not isinstance(digest, bytes) or call.__class__ is not int or not _LOWEST <= call <= _HIGHEST:
@@ -140,8 +140,13 @@ def _key(fields: dict[str, Any], payload: dict[str, Any]) -> bytes:
     return sha256(repr((named, payload.get("toolUseID"))).encode()).digest()[:_KEY_BYTES]
 
 
-def _digest(payload: dict[str, Any]) -> bytes:
-    salt, text = payload.get("salt"), payload.get("input", "")
+def args_digest(salt: object, text: object) -> bytes:
+    """Return what binds the exact arguments of a call without revealing them: SHA-256 over the salt and the text.
+
+    Args:
+        salt: The salt of its `tool.call`, which keeps short arguments from being guessed; none where it is no byte string.
+        text: Its `input`; none where it is no text.
+    """
     return sha256(
         (salt if isinstance(salt, bytes) else b"") + (text if isinstance(text, str) else "").encode()
     ).digest()
